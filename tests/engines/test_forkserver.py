@@ -38,3 +38,11 @@ def test_the_folder_that_it_was_started_in_may_be_removed_and_open_files_are_no_
     )
     assert said.stdout == "3\n3\n"
     assert not folder.exists()
+
+
+def test_the_engines_program_loads_no_trees_and_no_arrays() -> None:
+    """Each command starts it, and each engine is forked from it: what it loads takes their time and memory."""
+    said = "import sys, discreet.engines.duckdb.worker as one; print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True).stdout.split()
+    assert "duckdb" in found
+    assert not {"numpy", "sqlglot", "pandas", "pyarrow", "discreet.catalog", "discreet.trusted"} & set(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import json
 import pickle
 from collections.abc import Callable, Sequence
@@ -64,3 +65,15 @@ def dense(places: Sequence[Any], count: Any, shape: tuple[int, ...]) -> bytes:
     counts = np.zeros(shape, np.int64)
     counts.reshape(-1)[np.ravel_multi_index(tuple(places), shape) if places else slice(None)] = count
     return counts.tobytes()
+
+
+def told_apart(names: Sequence[str]) -> list[str]:
+    """The names, where those that are empty, or repeat another but for its case, get a new one that nobody uses."""
+    spare = (f"column_{number}" for number in itertools.count())
+    taken = {name.casefold() for name in names}
+    met = {""}
+    found: list[str] = []
+    for name in names:
+        found.append(next(other for other in spare if other not in taken) if name.casefold() in met else name)
+        met.add(name.casefold())
+    return found

@@ -26,6 +26,14 @@ HEADER = struct.Struct(">Q")
 """The length of what follows."""
 
 
+class Refused(Exception):
+    """A server cannot be read: one word of a fixed list, which says why."""
+
+    def __init__(self, word: str) -> None:
+        super().__init__(word)
+        self.word = word
+
+
 class ChildGone(Exception):
     """The child has ended, or it says nothing within the time limit."""
 

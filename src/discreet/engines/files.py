@@ -144,15 +144,3 @@ _READABLE = {
 def unreadable(source: Source) -> DeclarationError:
     message = f"{words_of(source)} cannot be read as {'a table' if source.kind is SourceKind.FRAME else source.kind}"
     return DeclarationError([Fault("source", message, _READABLE[source.kind])], code="unreadable")
-
-
-def told_apart(names: Sequence[str]) -> list[str]:
-    """The names, where those that are empty, or repeat another but for its case, get a new one that nobody uses."""
-    spare = (f"column_{number}" for number in itertools.count())
-    taken = {name.casefold() for name in names}
-    met = {""}
-    found: list[str] = []
-    for name in names:
-        found.append(next(other for other in spare if other not in taken) if name.casefold() in met else name)
-        met.add(name.casefold())
-    return found

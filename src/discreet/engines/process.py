@@ -9,8 +9,8 @@ import threading
 import time
 from typing import Any
 
-from discreet.engines.child import Child, ChildGone
-from discreet.engines.protocol import UNTIL, Lost, Refused, Stopped
+from discreet.engines.child import Child, ChildGone, Refused
+from discreet.engines.protocol import UNTIL, Lost, Stopped
 
 
 class Failed(Exception):

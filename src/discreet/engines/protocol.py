@@ -41,14 +41,6 @@ LOAD_SECONDS = 3_600
 """Loading is the owner's act and may take as long as it needs, within reason."""
 
 
-class Refused(Exception):
-    """A server cannot be read: one word of a fixed list, which says why."""
-
-    def __init__(self, word: str) -> None:
-        super().__init__(word)
-        self.word = word
-
-
 class Stopped(Exception):
     """The engine ended or was ended under this request: it took too long, or too much memory."""
 

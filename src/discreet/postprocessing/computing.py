@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.engines.child import Refused
 from discreet.engines.chosen import OUTER_WORKER
 from discreet.engines.process import EngineProcess, Failed
-from discreet.engines.protocol import Lost, Refused, Stopped
+from discreet.engines.protocol import Lost, Stopped
 from discreet.errors import QuestionError
 from discreet.locks import Lock
 from discreet.postprocessing.box import HIGH, LOW, ONE_HIGH, ONE_LOW, Followed

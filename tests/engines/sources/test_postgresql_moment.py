@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from discreet.engines.child import Refused
 from discreet.engines.postgresql.connection import environment
 from discreet.engines.postgresql.server import Server
-from discreet.engines.protocol import Refused
 from postgres_tools import Postgres
 
 ONE, TWO = "SELECT CAST(a AS int8) AS c0 FROM m.one", "SELECT CAST(a AS int8) AS c0 FROM m.two"

@@ -24,11 +24,11 @@ from discreet import Curator, DeclarationError
 from discreet.catalog import Source, declare
 from discreet.catalog.formats import words_of
 from discreet.catalog.model import EngineLimits
+from discreet.engines.child import Refused
 from discreet.engines.duckdb.driver import DuckDB
 from discreet.engines.postgresql.columns import CONVERT, FORMS
 from discreet.engines.postgresql.connection import REASONS, environment, reason, surroundings
 from discreet.engines.postgresql.server import Server
-from discreet.engines.protocol import Refused
 from discreet.trusted.ring_a.table import SourceKind, Table
 from postgres_tools import PASSWORD, Postgres, running
 from waiting import until

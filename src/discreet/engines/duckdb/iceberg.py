@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from discreet.catalog.formats import words_of
-from discreet.engines.files import told_apart
-from discreet.engines.protocol import Refused
+from discreet.engines.answers import told_apart
+from discreet.engines.child import Refused
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.table import Source
 

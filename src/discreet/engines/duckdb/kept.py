@@ -12,7 +12,6 @@ from pathlib import Path
 import duckdb
 
 from discreet.engines.duckdb.names import BEFORE, LOCK, MOST_BUILT, MOST_FILES, SIDE
-from discreet.trusted.ring_a.windows import PLACE
 
 _HEADERS = 3 * 4096
 """The bytes of a database's file before its blocks."""
@@ -76,6 +75,8 @@ class Kept:
     def _found(self, one: _Opened, file: Path, table: str) -> None:
         """Opens a file with what was built beside a table at an earlier start; removes it, where it is not whole, or of
         no use."""
+        from discreet.trusted.ring_a.windows import PLACE
+
         name = f"{one.name}_{len(one.beside)}"
         try:
             self._run(f"ATTACH '{_quoted(str(file))}' AS {name} (READ_ONLY)")

@@ -16,6 +16,8 @@ from sqlglot import exp
 
 from discreet.catalog.formats import load_statements, words_of
 from discreet.catalog.model import EngineLimits, Store
+from discreet.engines.answers import told_apart
+from discreet.engines.child import Refused
 from discreet.engines.duckdb import iceberg, store
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.origin import Origin, listed, origin
@@ -26,13 +28,12 @@ from discreet.engines.files import (
     csv_header,
     files,
     keys_of_folders,
-    told_apart,
     unreadable,
 )
 from discreet.engines.postgresql import columns
 from discreet.engines.postgresql.connection import environment, refusal
 from discreet.engines.process import EngineProcess, Failed
-from discreet.engines.protocol import LOAD_SECONDS, Lost, Refused, Stopped
+from discreet.engines.protocol import LOAD_SECONDS, Lost, Stopped
 from discreet.engines.statements import Beside
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.names import table_name

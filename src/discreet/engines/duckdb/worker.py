@@ -18,16 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from discreet.engines.answers import answering, dense
-from discreet.engines.child import held
-from discreet.engines.duckdb.iceberg import IcebergTable, paths
+from discreet.engines.answers import answering, dense, told_apart
+from discreet.engines.child import Refused, held
 from discreet.engines.duckdb.kept import Kept
-from discreet.engines.files import told_apart
-from discreet.engines.protocol import Refused
-from discreet.trusted.parts.rows import KNOWN
-from discreet.trusted.renewal.first_seen import BEFORE, NEW, NOW
 
 if TYPE_CHECKING:
+    from discreet.engines.duckdb.iceberg import IcebergTable
     from discreet.engines.postgresql.server import Server
 
 BESIDE = ("pandas",)
@@ -137,6 +133,8 @@ class Worker:
 
     def do_iceberg(self, path: str, version: int) -> Any:
         """Opens a snapshot of an Iceberg table: for now its columns, and no row."""
+        from discreet.engines.duckdb.iceberg import IcebergTable
+
         self.iceberg = IcebergTable(path, version)
         self.names = self.iceberg.names
         self._view(self.iceberg.empty())
@@ -162,6 +160,8 @@ class Worker:
 
     def _ids(self, files: list[str]) -> dict[str, set[int]]:
         """The ids of columns that Parquet files state."""
+        from discreet.engines.duckdb.iceberg import paths
+
         query = "SELECT file_name, list(field_id) FILTER (field_id IS NOT NULL) FROM parquet_schema(%s) GROUP BY ALL"
         return {name: set(ids or ()) for name, ids in self.connection.execute(query % paths(files)).fetchall()}
 
@@ -215,6 +215,8 @@ class Worker:
         """Leaves in tables the rows of the present period's persons: their hashes then, and the new persons."""
         import numpy as np
 
+        from discreet.trusted.renewal.first_seen import BEFORE, NEW, NOW
+
         if self.locked:
             raise ValueError
         for name, lists in ((BEFORE, before), (NOW, now)):
@@ -235,6 +237,8 @@ class Worker:
         """The persons who are in a part by their rows and are on none of these lists, with the place of it."""
         import numpy as np
 
+        from discreet.trusted.parts.rows import KNOWN
+
         self._known(lists, [-1] * len(lists))
         found: dict[str, Any] = self.connection.execute(select).fetchnumpy()
         self.connection.execute(f"DROP TABLE {KNOWN}")
@@ -243,6 +247,8 @@ class Worker:
 
     def do_part(self, lists: list[bytes], places: list[int], statements: list[str]) -> Any:
         """Leaves in tables the rows of those persons alone who have the part's place on the first list with them."""
+        from discreet.trusted.parts.rows import KNOWN
+
         if self.locked:
             raise ValueError
         self._known(lists, places)
@@ -253,6 +259,8 @@ class Worker:
     def _known(self, lists: list[bytes], places: list[int]) -> None:
         """A table of listed persons, with the number of their list and whether they are in the part of that place."""
         import numpy as np
+
+        from discreet.trusted.parts.rows import KNOWN
 
         persons = [np.frombuffer(one, "<u8").reshape(-1, 3) for one in [*lists, b""]]
         whole = np.concatenate(persons)

@@ -13,12 +13,13 @@ from sqlglot import exp
 
 from discreet.catalog.formats import load_statements, words_of
 from discreet.catalog.model import EngineLimits
+from discreet.engines.child import Refused
 from discreet.engines.driver import ServerDriver
 from discreet.engines.postgresql import columns, place
 from discreet.engines.postgresql.connection import REASONS, environment, refusal
 from discreet.engines.postgresql.dialect import POSTGRESQL as DIALECT
 from discreet.engines.process import EngineProcess, Failed
-from discreet.engines.protocol import LOAD_SECONDS, Lost, Refused, Stopped
+from discreet.engines.protocol import LOAD_SECONDS, Lost, Stopped
 from discreet.engines.statements import Beside, Statement
 from discreet.engines.twin import Twin
 from discreet.errors import DeclarationError, Fault

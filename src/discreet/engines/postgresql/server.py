@@ -28,9 +28,9 @@ from urllib.parse import quote
 import adbc_driver_postgresql.dbapi as adbc
 import pyarrow
 
+from discreet.engines.child import Refused
 from discreet.engines.postgresql.columns import catalog
 from discreet.engines.postgresql.connection import LOCK_SECONDS, OLDEST, literal, reason, surroundings
-from discreet.engines.protocol import Refused
 
 TRIALS = 10
 """So often a snapshot is taken before it is given up."""

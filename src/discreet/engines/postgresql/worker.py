@@ -25,11 +25,11 @@ import pyarrow.compute
 
 from discreet.engines.answers import answering, dense
 from discreet.engines.arrow import bytes_of, rows_of
-from discreet.engines.child import held
+from discreet.engines.child import Refused, held
 from discreet.engines.postgresql.connection import OLDEST, identifier, literal, reason
 from discreet.engines.postgresql.place import SIDE, lock
 from discreet.engines.postgresql.server import Server, connect, settings
-from discreet.engines.protocol import LOAD_SECONDS, Refused
+from discreet.engines.protocol import LOAD_SECONDS
 
 _GIB = 1 << 30
 _LIBRARIES = 1 << 30

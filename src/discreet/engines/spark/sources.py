@@ -17,9 +17,10 @@ from sqlglot import exp
 from discreet.catalog.formats import load_statements, words_of
 from discreet.catalog.model import EngineLimits
 from discreet.catalog.spark import TOKEN
+from discreet.engines.child import Refused
 from discreet.engines.files import check_columns, files, keys_of_folders
 from discreet.engines.process import EngineProcess, Failed
-from discreet.engines.protocol import LOAD_SECONDS, Lost, Refused, Stopped
+from discreet.engines.protocol import LOAD_SECONDS, Lost, Stopped
 from discreet.engines.spark import place
 from discreet.engines.spark.dialect import SPARK
 from discreet.engines.statements import Beside

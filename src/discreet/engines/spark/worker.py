@@ -33,7 +33,7 @@ import pyarrow.compute
 
 from discreet.engines.answers import answering, dense
 from discreet.engines.arrow import bytes_of, rows_of
-from discreet.engines.protocol import Refused
+from discreet.engines.child import Refused
 from discreet.engines.spark import leases, place
 
 os.environ.setdefault("SPARK_HOME", os.devnull)  # the client alone looks for all of Spark, and ends without it

@@ -19,8 +19,9 @@ from importlib.metadata import version
 from typing import Any
 
 from discreet.catalog.listing import said
+from discreet.engines.child import Refused
 from discreet.engines.process import EngineProcess, Failed
-from discreet.engines.protocol import Lost, Refused, Stopped
+from discreet.engines.protocol import Lost, Stopped
 from discreet.errors import QuestionError
 from discreet.wire.catalog.settings import WORDS, settled, written
 
