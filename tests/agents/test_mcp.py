@@ -412,6 +412,7 @@ def test_warnings_are_for_who_asks(clinic: Path, caplog: pytest.LogCaptureFixtur
     assert not [one for one in caplog.records if one.name == "discreet.question"]
 
 
+@pytest.mark.outside
 def test_the_lines_of_the_page(adult: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The files for programs that run assistants, as docs/agents.md has them: each starts what answers."""
     monkeypatch.chdir(tmp_path)

@@ -29,6 +29,7 @@ sex = { type = "text", values = ["Female", "Male"], nulls = false }
 """
 
 
+@pytest.mark.outside
 def test_the_lines_for_a_shell(adult: Path, tmp_path: Path) -> None:
     """The analyst's lines of the first screen, and those further down, but for pip."""
     shutil.copy(adult, tmp_path / "adult.csv")
