@@ -21,20 +21,25 @@ def orders(reader: RuleReader, where: str, raw: Any, columns: tuple[Column, ...]
     if not listed or not all(isinstance(name, str) for one in raw for name in one):
         reader.fault(where, "not a valid list of lists of columns", _FIX)
         return ()
-    pairs: set[tuple[Column, Column]] = set()  # with those that follow from two others
+    places = {column.name: place for place, column in enumerate(columns)}
+    after: list[set[int]] = [set() for _ in columns]  # the places of those that are no smaller
     for number, one in enumerate(raw):
         named = [_column(reader, f"{where}[{number}]", name, columns) for name in one]
-        known = [column for column in named if column is not None]
+        known = [places[column.name] for column in named if column is not None]
         if len(known) == len(one):
-            pairs |= set(itertools.pairwise(known))
-    while more := {(low, high) for low, one in pairs for other, high in pairs if one == other} - pairs:
-        pairs |= more
-    for low, high in sorted(pairs, key=lambda pair: (columns.index(pair[0]), columns.index(pair[1]))):
-        words = f"{low.name} is before itself" if low == high else apart(low, high)
+            for low, high in itertools.pairwise(known):
+                after[low].add(high)
+    for middle, highs in enumerate(after):  # with those that follow from two others (Warshall 1962)
+        for lows in after:
+            if middle in lows:
+                lows |= highs
+    pairs = [(columns[low], columns[high]) for low, highs in enumerate(after) for high in sorted(highs)]
+    for smaller, larger in pairs:
+        words = f"{smaller.name} is before itself" if smaller == larger else apart(smaller, larger)
         if words:
             reader.fault(where, words, "declare both alike, or leave it out")
             return ()
-    return tuple((low.name, high.name) for low in columns for high in columns if (low, high) in pairs)
+    return tuple((smaller.name, larger.name) for smaller, larger in pairs)
 
 
 def apart(low: Column, high: Column) -> str:
