@@ -10,7 +10,7 @@ import pytest
 from discreet.accounting.room import _counted, times_at
 from discreet.trusted.ring_a import gaussian_budget
 from discreet.trusted.ring_a.loss import Batch, DiscreteLaplace, Loss, Pure
-from discreet.trusted.ring_b.gdp_filter import certified
+from discreet.trusted.ring_b.gdp_filter import CertifiedFilter, certified
 
 KIND = "exact"
 
@@ -51,3 +51,21 @@ def test_what_is_counted_up_to_a_most_is_not_taken_for_all() -> None:
     assert times_at(certified, loss, left, most=3) == 3
     assert times_at(certified, loss, left) == whole
     assert times_at(certified, loss, left, most=3) == 3
+
+
+def test_the_next_answer_at_a_price_is_counted_by_the_one_before() -> None:
+    """An account keeps what was spent rounded up, so that what is left is a little less than was counted from."""
+    calls = []
+
+    def priced(loss: Loss, left: Fraction, /) -> gaussian_budget.Price | None:
+        calls.append(left)
+        return certified(loss, left)
+
+    account, loss = CertifiedFilter(10, "1e-6"), DiscreteLaplace(Fraction(1, 10), 1)
+    whole = times_at(priced, loss, account.residue)
+    assert whole > 300
+    for after in range(1, 4):
+        account = account.charge(loss)
+        calls.clear()
+        assert times_at(priced, loss, account.residue) == whole - after
+        assert len(calls) < 4

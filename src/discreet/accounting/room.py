@@ -16,6 +16,7 @@ from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_b.gdp_filter import certified
 
 MANY = 10**9
+_NEAR = Fraction(1, 1 << 100)
 
 
 def pure_room(account: PrivacyFilter) -> Fraction:
@@ -56,6 +57,8 @@ def times_at(pricing: Pricing, loss: Loss, left: Fraction | None, most: int = MA
     """How many releases of this loss, one after another, `gaussian_budget.charge` would admit; at most `most`.
 
     What is left never admits fewer than less would: between two states from which as many are admitted, as many are.
+    States are rounded down to multiples of `_NEAR` where the cost changes, so that the next answer at the same price
+    comes to those that were counted from; by so little one more may fit than is said.
     """
     count, known, passed = 0, _counted(pricing, loss), list[tuple[Fraction, int]]()
     while left is not None and count < most:
@@ -72,9 +75,10 @@ def times_at(pricing: Pricing, loss: Loss, left: Fraction | None, most: int = MA
             rounds = min(most - count, (left - enough) // total + 1)
             left -= rounds * total
             count += rounds
-        elif (more := known.at(left)) is not None:
-            return min(most, count + more)
         else:
+            left -= left % _NEAR
+            if (more := known.at(left)) is not None:
+                return min(most, count + more)
             passed.append((left, count))
             left = gaussian_budget.charge(pricing, loss, left)
             count += left is not None
