@@ -74,6 +74,16 @@ def test_the_check_is_of_the_part_that_is_chosen(service: Served) -> None:
     assert balance.count('<th scope="row"><bdi>') == len(SIZES)
 
 
+def test_a_part_behind_the_path_of_a_form_is_refused(service: Served) -> None:
+    before = service.curator.ledger.head
+    ana, said = logged_in(service, "ana"), {"question": COUNT, "by": "epsilon", "epsilon": "5", "request": "behind"}
+    for path in ("/console/ask?part=north", "/console/check?part=north"):
+        refused = ana.post(path, said)
+        assert refused.status == 400
+        assert "query is not known here" in refused.content.decode()
+    assert service.curator.ledger.head == before
+
+
 def test_a_part_that_is_no_more_is_not_left_out(service: Served) -> None:
     """A question from a link or a page of before would else be about all."""
     ana = logged_in(service, "ana")

@@ -31,6 +31,24 @@ COUNT = {"question": "SELECT city, COUNT(*) AS n FROM visits GROUP BY city", "ep
 MORE = {"epsilon": "0.5", "reason": "the second wave"}
 UNKNOWN = {"approve": False, "reason": "there is none"}
 NONE = {"table": "nothing"}
+SHAPES = {
+    "check": requests.QUESTION,
+    "explain": requests.PRICED,
+    "ask": requests.PRICED,
+    "publish": requests.PUBLISH,
+    "workload": requests.WORKLOAD,
+    "request_more": requests.MORE,
+    "decide": requests.DECIDED,
+    "freeze": requests.ACT,
+    "lift": requests.ACT,
+    "refresh": requests.REFRESH,
+    "add": requests.ACCOUNT,
+    "end": requests.END,
+    "new_token": requests.TOKEN,
+    "revoke": requests.REVOKE,
+}
+"""What the body of each path may have."""
+
 OPENAPI: Any = json.loads((files("discreet.service") / "openapi.json").read_text("utf-8"))
 
 
@@ -93,17 +111,7 @@ def test_the_document_has_the_paths_and_what_they_take() -> None:
         assert (operation.get("security") == []) is (not one.roles)
         if one.method == "POST":
             named = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
-            shapes = {"check": requests.QUESTION, "publish": requests.PUBLISH, "workload": requests.WORKLOAD}
-            shapes |= {"request_more": requests.MORE, "decide": requests.DECIDED}
-            acts = {"freeze": requests.ACT, "lift": requests.ACT, "refresh": requests.REFRESH}
-            acts |= {
-                "add": requests.ACCOUNT,
-                "end": requests.END,
-                "new_token": requests.TOKEN,
-                "revoke": requests.REVOKE,
-            }
-            shape = (shapes | acts).get(one.name, requests.PRICED)
-            assert set(OPENAPI["components"]["schemas"][named]["properties"]) == set(shape)
+            assert set(OPENAPI["components"]["schemas"][named]["properties"]) == set(SHAPES[one.name])
     assert OPENAPI["paths"]["/ask"]["post"]["responses"]["200"]["content"].keys() == set(requests.FORMS)
 
 
@@ -240,6 +248,26 @@ def test_a_body_that_is_none(service: Served, status: int, code: str, body: byte
     assert set(reply.json) == {"type", "title", "status", "detail", "code", "where", "fix"}
     fits(reply.json, promised("/ask", "POST", status)["application/problem+json"]["schema"])
     assert service.curator.ledger.head == before
+
+
+@pytest.mark.parametrize("query", ["part=north", "epsilon=0.01", "rows=packed", "reuse=", "part", "&", ";"])
+def test_what_takes_a_body_takes_no_query(service: Served, query: str) -> None:
+    """What is written behind the path, where nobody reads it, is refused before anything is spent or done."""
+    before, accounts = service.curator.ledger.head, service.call("GET", "/analysts", "owner").json["accounts"]
+    said = {"question": COUNT["question"], "table": "visits", "reason": "why", "account": "new", "analyst": "ana"}
+    said |= {"tables": ["visits"], "epsilon": "0.1", "token": 1, "approve": True, "days": 1}
+    for path in PATHS:
+        if path.method == "POST":
+            shape = SHAPES[path.name]
+            whole = {name: value for name, value in said.items() if name in shape}
+            place = path.path.format(number=1, name="ana")
+            who = "owner" if Role.OWNER in path.roles else "ana"
+            refused = service.call("POST", f"{place}?{query}", who, whole)
+            assert (refused.status, refused.json["code"], refused.json["where"]) == (400, "query", "query"), place
+            fits(refused.json, promised(path.path, "POST", 400)["application/problem+json"]["schema"])
+    assert service.curator.ledger.head == before
+    assert service.call("GET", "/analysts", "owner").json["accounts"] == accounts
+    assert service.call("POST", "/check?", "ana", {"question": COUNT["question"]}).status == 200
 
 
 def test_half_a_body_and_a_slow_one(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,6 +117,9 @@ def test_each_part_is_answered_by_its_name_to_the_letter(service: Served) -> Non
     for path, more in (("/publish", {}), ("/workload", {"questions": [{"marginal": ["clinic"]}]})):
         begun = service.call("POST", path, "ana", {"table": "t", "epsilon": "1", "part": "north", **more})
         assert (begun.status, begun.json["where"]) == (400, "part")
+    for path in ("/ask", "/explain"):  # a part where nobody reads it: the answer would be about all
+        refused = service.call("POST", f"{path}?part=north", "ana", {"question": COUNT, "epsilon": 5})
+        assert (refused.status, refused.json["code"]) == (400, "query")
     assert service.curator.ledger.head == before
     for part in EACH:
         reply = ask(service, part, name=f"first of {part!r}".encode().hex())

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from discreet.console.sessions import Session
 from discreet.service.accounts import Account
 from discreet.service.api import Service
-from discreet.service.requests import JSON, LARGEST, Refused, body, kind_of, texts
+from discreet.service.requests import JSON, LARGEST, Refused, body, kind_of, texts, without_query
 from discreet.service.roles import Role
 
 FORM = "application/x-www-form-urlencoded"
@@ -103,7 +103,8 @@ async def sent(
     request: Request, known: tuple[str, ...], largest: int = LARGEST, many: tuple[str, ...] = ()
 ) -> dict[str, str]:
     """The fields of a form, or of a JSON object, as texts; of `many` each may be there several times, and is a line.
-    Raises Refused."""
+    What stands behind the question mark is none of them. Raises Refused."""
+    without_query(request)
     known = (*known, FORM_FIELD)
     if kind_of(request) == JSON:
         return texts(await body(request, JSON, largest), known)

@@ -70,6 +70,7 @@ from discreet.service.requests import (
     rows_packed,
     said_of_more,
     unknown_token,
+    without_query,
 )
 from discreet.service.roles import Role
 from discreet.service.watching import CODE, CONTENT_TYPE, PATH, Watch
@@ -223,6 +224,8 @@ class Service:
                 if account.role not in path.roles:
                     fix = "ask with another account's token"
                     raise Refused(403, "role", f"this is not for the role {account.role}", path.path, fix)
+            if path.method == "POST":
+                without_query(request)
             handler: Callable[..., Awaitable[Response]] = getattr(self, f"_{path.name}")
             if account is None:
                 return await handler()

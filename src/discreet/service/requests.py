@@ -286,6 +286,14 @@ def page(request: Request) -> tuple[int, int] | None:
     return int(wanted.get("after", 0)), limit
 
 
+def without_query(request: Request) -> None:
+    """Raises Refused 400 where something stands behind the question mark of a request that a body says all of: what
+    nobody reads there may be meant as a part of it, and to leave it out would be another request."""
+    if request.scope["query_string"]:
+        fix = "write each field in the body, and nothing behind the path"
+        raise Refused(400, "query", "this query is not known here", "query", fix)
+
+
 def _query(request: Request, known: Set[str], fix: str) -> dict[str, str]:
     """What stands behind the question mark, each once. Raises Refused 400."""
     found = request.query_params.multi_items()
