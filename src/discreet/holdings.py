@@ -93,8 +93,8 @@ _PUBLIC_SECONDS = 20
 
 @dataclass(frozen=True)
 class HeldTable:
-    """What the engine holds behind a table: the numbers of the snapshots, and the process that has these rows, and
-    never others."""
+    """What the engine holds behind a table: the numbers of the snapshots (`Holdings.behind`), and the process that has
+    these rows, and never others."""
 
     numbers: str
     rows: object
@@ -214,8 +214,14 @@ class Holdings:
         with self._loading:
             self._load_together()
             self._present(table)
-            numbers = " ".join(str(self._snapshots[base.name].number) for base in table.bases)
+            numbers = " ".join(str(self._snapshots[name].number) for name in self.behind(table))
             return HeldTable(numbers, self._engine.rows)
+
+    def behind(self, table: Table) -> list[str]:
+        """The names of the declared tables whose snapshots say which rows are behind a table; of a part's rows also of
+        the one that says who is in it, as other persons may be by each."""
+        parts, names = self._declaration.budget.parts, [base.name for base in table.bases]
+        return names if self._part is None or parts is None else [*names, parts.table]
 
     def _present(self, table: Table) -> None:
         """Raises DeclarationError where a public table behind this one could not be loaded."""

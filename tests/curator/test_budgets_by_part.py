@@ -264,6 +264,31 @@ def test_answers_of_parts_are_not_mixed(tmp_path: Path) -> None:
         assert spent(one.ledger) == {"all": 150, "north": 300, SOUTH: 300, "3": 300}  # each was measured
 
 
+def test_an_answer_is_kept_of_the_persons_who_were_in_the_part_when_it_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process assigns persons anew after the rows were looked at: what is measured of the old ones is not taken
+    for an answer about the new ones."""
+    write(tmp_path, [("ann", "north"), ("bob", "")])
+    write(tmp_path, [(name, "") for name in ("ann", "bob", "bob")], "v.csv")
+    question = "SELECT COUNT(*) AS n FROM v"
+    with discreet.open(declared(tmp_path, SEVERAL), owner=True) as one, discreet.open(tmp_path / "ward.toml") as other:
+        write(tmp_path, [("ann", "north"), ("bob", "north")])
+        holdings = one._about("north")._holdings
+        real = holdings.held
+
+        def then_assigned(table: Any) -> Any:
+            found = real(table)
+            monkeypatch.setattr(holdings, "held", real)
+            other.refresh("t")
+            return found
+
+        monkeypatch.setattr(holdings, "held", then_assigned)
+        assert round(one.ask(question, epsilon=100, part="north").rows[0]["n"]) == 1
+        assert round(one.ask(question, epsilon=100, part="north").rows[0]["n"]) == 3
+        assert spent(one.ledger)["north"] == 200
+
+
 @pytest.mark.storm
 def test_two_processes_charge_two_parts_and_assign_once(tmp_path: Path) -> None:
     write(tmp_path, [("ann", "north"), ("bob", SOUTH)])

@@ -329,13 +329,8 @@ class Asking:
 
     @property
     def _kept_under(self) -> str:
-        """What answers are kept under: those of a part's rows under another name than those of all, with the snapshot
-        by which persons were assigned last: other persons may be in the part by each."""
-        parts = self._declaration.budget.parts
-        if self._part is None or parts is None:
-            return self._engine.name
-        snapshot = self._ledger.snapshot(parts.table)
-        return f"{self._engine.name} of {self._part!r} by {0 if snapshot is None else snapshot.number}"
+        """What answers are kept under, with the snapshots: those of a part's rows under another name than of all."""
+        return self._engine.name if self._part is None else f"{self._engine.name} of {self._part!r}"
 
     def _opened_door(self) -> Door:
         known, failures = self._declaration.tables.values(), self._declaration.limits.failures
@@ -1019,7 +1014,7 @@ class Asking:
 
     def _snapshots(self, table: Table) -> str | None:
         """The snapshots of a table as keys have them, without loading it; None where it has none yet."""
-        found = [self._ledger.snapshot(base.name) for base in table.bases]
+        found = [self._ledger.snapshot(name) for name in self._holdings.behind(table)]
         return None if None in found else " ".join(str(one.number) for one in found if one is not None)
 
     def _paid(self, key: str, account: str) -> Price | None:
