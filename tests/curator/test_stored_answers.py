@@ -227,6 +227,55 @@ def test_a_retry_gives_the_same_numbers(curator: discreet.Curator) -> None:
         curator.ask("SELECT COUNT(*) AS n FROM t WHERE pay > 3", epsilon=1, request="r")
 
 
+@pytest.mark.parametrize("paid", [True, False])
+def test_a_request_belongs_to_one_question_also_where_one_stored_answer_holds_several(
+    curator: discreet.Curator, *, paid: bool
+) -> None:
+    text, by = "SELECT COUNT(*) AS n FROM t WHERE ward = '{}' AND sex = 'm'", "SELECT COUNT(*) AS n FROM t"
+    if not paid:
+        curator.ask(FIRST, epsilon=5)
+    first = curator.ask(text.format("a"), epsilon=0.5, request="r")
+    assert bool(first.charged) is paid
+    curator.ask(text.format("b"), epsilon=0.5, request="s")
+    before = curator.ledger.head
+    others = [text.format("b"), FIRST, f"{by} WHERE sex = 'f' AND ward = 'a'", f"{by} WHERE pay > 3", by]
+    for other in others:
+        for epsilon in (0.5, 0.01, None):
+            with pytest.raises(discreet.QuestionError) as refused:
+                curator.ask(other, epsilon=epsilon, request="r")
+            assert refused.value.code in ("request", "price")
+            assert epsilon is None or "this request id belongs to another question" in refused.value.message
+    with pytest.raises(discreet.QuestionError, match="another question"):
+        curator.ask(text.format("a"), epsilon=0.5, request="s")
+    assert curator.ledger.head == before
+    same = (text.format("a"), f"{by} AS x WHERE 'm' = sex AND ward IN ('a')")
+    for again in (curator.ask(one, epsilon=0.5, request="r") for one in same):
+        assert (again.rows, again.intervals, bool(again.charged)) == (first.rows, first.intervals, False)
+
+
+def test_of_two_processes_with_one_request_one_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each asks something else that the same stored answer holds, and looks before the other has written."""
+    text = "SELECT COUNT(*) AS n FROM t WHERE ward = '{}' AND sex = 'm'"
+    with (
+        discreet.Curator({"t": _table()}, epsilon=100, ledger=tmp_path / "l") as one,
+        discreet.Curator({"t": _table()}, epsilon=100, ledger=tmp_path / "l") as other,
+    ):
+        one.ask(FIRST, epsilon=5)
+        real = one._found
+
+        def then_asked(*said: Any, **more: Any) -> Any:
+            found = real(*said, **more)
+            monkeypatch.setattr(one, "_found", real)
+            other.ask(text.format("b"), epsilon=0.5, request="r")
+            return found
+
+        monkeypatch.setattr(one, "_found", then_asked)
+        with pytest.raises(discreet.QuestionError, match="another question"):
+            one.ask(text.format("a"), epsilon=0.5, request="r")
+
+
 def test_a_retry_of_what_a_dearer_answer_gave_is_free_again() -> None:
     """Also of a question that is no sum of cells, as of rows of which a person may have several."""
     rows = pandas.DataFrame({"id": [f"p{number}" for number in range(50)], "ward": ["a", "b"] * 25})
@@ -300,13 +349,14 @@ def test_a_look_is_written_down_whatever_the_request_is_called(curator: discreet
 
     one, some = "SELECT COUNT(*) AS n FROM t WHERE age = {}", "SELECT COUNT(*) AS n FROM t WHERE age IN ({})"
     for request, ages in (("r", (3, 4, 5)), ("s", (6, 7, 8))):
-        first = [width(one.format(age), request) for age in ages]
-        assert [width(one.format(age), request) for age in ages] == first  # a retry: it stays as it was
+        first = [width(one.format(age), f"{request}{age}") for age in ages]
+        again = [width(one.format(age), f"{request}{age}") for age in ages]
+        assert again == first  # a retry: it stays as it was
     unseen = width(some.format("9, 10"))
     assert width(some.format("4, 5"), "r") > unseen
     assert width(some.format("7, 8"), "s") > unseen
     assert width(some.format("5, 7")) > unseen
-    assert width(some.format("0, 1"), "r") == unseen  # another name of one request: cells that nobody saw
+    assert width(some.format("0, 1"), "t") == unseen  # cells that nobody saw
 
 
 @pytest.mark.parametrize("request_name", ["\x1flook 0 0", "a\x1f1", "\n"])

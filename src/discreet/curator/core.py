@@ -37,6 +37,7 @@ from discreet.holdings import Holdings, KeptTable, PersonsInParts, Refreshed, ty
 from discreet.intervals.expected import by_size, expected_errors
 from discreet.intervals.noise import CONFIDENCE, three_digits
 from discreet.ledger import TOTAL, Caps, Ledger, Unit
+from discreet.ledger.refusal import asked_otherwise
 from discreet.ledger.store import EVERY_TABLE, until
 from discreet.ledger.words import check_request, check_text, reasoned
 from discreet.locks import Lock
@@ -406,7 +407,8 @@ class Asking:
         `within` asks instead for the smallest price at which a column's error stays that small: {"n": 100}, {"n": "5 %
         of 2000"}, {"mean": "0.5 of 300"} (in groups of at least 300 rows; of 1,000 where none are named, which a
         warning says), with `confidence`, for one cell, or for all cells `together`.
-        `analyst` names who asks; `request` makes a retry safe: the same id gives the same answer and no second charge.
+        `analyst` names who asks; `request` makes a retry safe: the same id gives the same answer and no second charge,
+        and belongs to one question: with another it is refused, also where that would be free.
         A question asked before, by anybody, is answered from the ledger with the same bytes. One that names no price
         gets the answer that is stored for `analyst`, whatever was paid for it; else it costs what the owner declares:
         for this analyst, or for all unless `default_price` is False, for tools that ask by themselves.
@@ -587,6 +589,7 @@ class Asking:
         to answer it. Raises QuestionError where it has no answer, as where somebody took a new snapshot since it was
         looked for."""
         snapshots, account, request = self._holdings.held(table), options.account, options.request
+        self._hold_request(question, priced, table, snapshots.numbers, options)
         found = self._found(priced, table, options, numbers=snapshots.numbers, stored=stored)
         said: list[str] = []
         if found is None and not stored:
@@ -640,6 +643,8 @@ class Asking:
         for name in names or (None,):  # the look is written down before anything is shown
             kept, paid = through_the_door(measured, key, name)
             charged = charged or paid
+        if not charged:  # another process may have asked something else under this name meanwhile
+            self._hold_request(question, priced, table, snapshots.numbers, options)
         if found is None:
             self._answers.remember(measured.plan, table)
             self._answers.read()
@@ -658,6 +663,20 @@ class Asking:
             content = replace(content, bounds=[*content.bounds, *said])
         loss = priced.loss if found is None or not found.others else measured.loss
         return content, content.cost if charged else FREE, loss
+
+    def _hold_request(
+        self, text: str, priced: Measurement, table: Table, numbers: str, options: AskOptions
+    ) -> None:
+        """Raises QuestionError where the request belongs to a question that measures something else, also where one
+        stored answer holds both. The ledger keeps the text that was asked under its name; another text is the same
+        question where it measures the same at the same price."""
+        known = self._ledger.requested(options.account, options.request)
+        if known is None or known[1] == text:
+            return
+        before = self._replanned(known[1], priced.price, options.account)
+        key = self._key(table, priced, numbers)
+        if before is None or self._key(before[1], measurement(before[0], priced.price), numbers) != key:
+            raise asked_otherwise()
 
     def _made(
         self, priced: Measurement, table: Table, account: str, kept: bytes, found: Found | None, together: int

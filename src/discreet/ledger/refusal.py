@@ -17,6 +17,11 @@ from discreet.trusted.ring_a.loss import GaussianLoss, Loss
 _DIGITS = 6
 
 
+def asked_otherwise() -> QuestionError:
+    """The error of a request id under which another question was asked before, as the ledger has it."""
+    return refused("request", "this request id belongs to another question", "request", "use a new request id")
+
+
 def asked_before() -> QuestionError:
     """The error of a request id under which the same text was asked before, and of which something else was measured
     then."""
