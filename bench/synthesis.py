@@ -88,8 +88,8 @@ class Memory:
         (exact,) = self.counts([clique])
         return np.array(Gaussian(sigma).release(exact.ravel().tolist()), np.int64).reshape(exact.shape)
 
-    def distances(self, cliques: Sequence[Clique], answers: Sequence[Integers], sigma: Fraction) -> Integers:
-        return np.array(Gaussian(sigma).release(self.misses(cliques, answers)), np.int64)
+    def distances(self, cliques: Sequence[Clique], answers: Sequence[Integers], sigma: Fraction) -> list[int]:
+        return Gaussian(sigma).release(self.misses(cliques, answers))
 
 
 def adult() -> tuple[Domain, Integers]:

@@ -253,9 +253,7 @@ def test_a_request_belongs_to_one_question_also_where_one_stored_answer_holds_se
         assert (again.rows, again.intervals, bool(again.charged)) == (first.rows, first.intervals, False)
 
 
-def test_of_two_processes_with_one_request_one_is_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_two_processes_with_one_request_one_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each asks something else that the same stored answer holds, and looks before the other has written."""
     text = "SELECT COUNT(*) AS n FROM t WHERE ward = '{}' AND sex = 'm'"
     with (

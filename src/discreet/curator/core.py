@@ -664,9 +664,7 @@ class Asking:
         loss = priced.loss if found is None or not found.others else measured.loss
         return content, content.cost if charged else FREE, loss
 
-    def _hold_request(
-        self, text: str, priced: Measurement, table: Table, numbers: str, options: AskOptions
-    ) -> None:
+    def _hold_request(self, text: str, priced: Measurement, table: Table, numbers: str, options: AskOptions) -> None:
         """Raises QuestionError where the request belongs to a question that measures something else, also where one
         stored answer holds both. The ledger keeps the text that was asked under its name; another text is the same
         question where it measures the same at the same price."""

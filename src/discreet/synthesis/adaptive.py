@@ -72,9 +72,8 @@ class Measurer(Protocol):
 
     def distances(
         self, cliques: Sequence[Clique], answers: Sequence[NDArray[np.int64]], sigma: Fraction
-    ) -> NDArray[np.int64]:
-        """Returns ‖exact − answer‖₁ in rows, as int64 of shape (cliques,), each with rounded Gaussian noise of
-        deviation `sigma`.
+    ) -> Sequence[int]:
+        """Returns ‖exact − answer‖₁ in rows for each clique, each with rounded Gaussian noise of deviation `sigma`.
 
         One person moves each by at most rows_per_person, so the vector by √len(cliques) times that in ℓ2.
         """

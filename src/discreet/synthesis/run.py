@@ -173,14 +173,12 @@ class GateMeasurer:
     def measure(self, clique: Clique, sigma: Fraction) -> NDArray[np.int64]:
         return self.run.measure(clique, sigma)
 
-    def distances(
-        self, cliques: Sequence[Clique], answers: Sequence[NDArray[np.int64]], sigma: Fraction
-    ) -> NDArray[np.int64]:
+    def distances(self, cliques: Sequence[Clique], answers: Sequence[NDArray[np.int64]], sigma: Fraction) -> list[int]:
         """Measures as many distances as were declared. Those of absent columns are replaced by the total number of
         rows."""
         more = self.compared - len(cliques)
         padded = [*answers, *[np.zeros((), np.int64)] * more]
-        return np.array(self.run.distances([*cliques, *[()] * more], padded, sigma)[: len(cliques)], np.int64)
+        return self.run.distances([*cliques, *[()] * more], padded, sigma)[: len(cliques)]
 
 
 def found_cells(call: Publication, run: InTurns) -> FoundCells:

@@ -32,7 +32,7 @@ from discreet.synthesis.schedule import marginals_for
 from discreet.trusted.ring_a.gate import Door, Grant
 from discreet.trusted.ring_a.table import Column, Source, SourceKind, Table, Type, Value
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
-from discreet.trusted.ring_c.marginals import Declaring, Marginals
+from discreet.trusted.ring_c.marginals import Declaring, Marginals, _apart
 from kinds import some
 
 TEXTS = ["a", "it's", "", "é\u2028", "\x00", "x" * 300, "NULL", "0", "b", "c"]
@@ -247,6 +247,7 @@ def test_a_grant_opens_one_run_of_the_batch_that_was_reserved() -> None:
         Marginals(run._grant)
     with pytest.raises(ValueError, match="grant"):
         run._grant.take()
+    run.code(coding(declared(2), null=True, other=True, texts=3))
     with pytest.raises(ValueError, match="batch"):
         run.select(Fraction(5), [("t",)], [np.zeros((5,), np.int64)], [1], [0])
 
@@ -263,23 +264,49 @@ def test_a_failure_ends_the_run_and_says_nothing() -> None:
         run.measure(("t",), sigma)
 
 
-@pytest.mark.parametrize("far", [-(2**63), 2**63 - 1, 2**60])
-def test_predictions_that_64_bits_cannot_be_told_from_end_the_run(far: int) -> None:
-    """|0 − (−2^63)| wraps to −2^63, |1 − (−2^63)| does not: one row would move the distance by 2^64."""
+@pytest.mark.parametrize("far", [-(2**63), 2**63 - 1, 2**61, 2**60])
+def test_predictions_that_64_bits_cannot_be_told_from_move_as_any_others(far: int) -> None:
+    """|0 − (−2^63)| wraps to −2^63 in 64 bits, |1 − (−2^63)| does not: one row would move the distance by 2^64. And it
+    would be a failure, of which somebody learns for nothing."""
     sigma = Fraction(2)
     batch = Declared((BoundedRange(Fraction(1)), Gaussian(sigma).loss(4)), EVENT)
-    for step in ("select", "distances"):
-        run, _ = opened([ROW], batch)
+    wild = [np.full(5, far, np.int64)]
+    for rows in ([ROW], []):
+        run, _ = opened(rows, batch)
         run.code(coding(declared(2), null=True, other=True, texts=3))
-        wild = [np.full(5, far, np.int64)]
-        with pytest.raises(EngineError):
-            _ = (
-                run.select(Fraction(1), [("t",)], wild, [1], [0])
-                if step == "select"
-                else run.distances([("t",)], wild, sigma)
-            )
-        with pytest.raises(ValueError, match="batch"):
-            run.distances([("t",)], [np.zeros(5, np.int64)], sigma)
+        assert run.select(Fraction(1), [("t",)], wild, [1], [0]) == 0
+        (found,) = run.distances([("t",)], wild, sigma)
+        exact = 5 * abs(far) if not rows else 4 * abs(far) + abs(1 - far)
+        assert abs(found - exact) < 50  # 25 deviations
+        run.commit(b"{}")
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.zeros(4, np.int64), np.zeros(5), np.zeros(5, np.uint64), np.zeros((5, 5), np.int64)]
+)
+def test_predictions_that_are_none_are_refused_before_anything_is_used_up(wrong: Any) -> None:
+    sigma = Fraction(2)
+    run, _ = opened([ROW], Declared((BoundedRange(Fraction(1)), Gaussian(sigma).loss(4)), EVENT))
+    good = np.zeros(5, np.int64)
+    with pytest.raises(AssertionError, match="nothing is coded"):
+        run.select(Fraction(1), [("t",)], [good], [1], [0])
+    run.code(coding(declared(2), null=True, other=True, texts=3))
+    for handed in ([wrong], [good, good], []):
+        with pytest.raises((ValueError, TypeError), match=r"reshape|cast|argument"):
+            run.select(Fraction(1), [("t",)], handed, [1], [0])
+        with pytest.raises((ValueError, TypeError), match=r"reshape|cast|argument"):
+            run.distances([("t",)], handed, sigma)
+    assert run.select(Fraction(1), [("t",)], [good], [1], [0]) == 0
+    assert len(run.distances([("t",)], [good], sigma)) == 1
+
+
+WIDE = st.integers(-(2**63), 2**63 - 1)
+
+
+@given(st.lists(st.tuples(WIDE, WIDE), max_size=8))
+def test_distances_are_those_of_whole_numbers_without_end(pairs: list[tuple[int, int]]) -> None:
+    one, other = (np.array([pair[place] for pair in pairs], np.int64) for place in range(2))
+    assert _apart(one, other) == sum(abs(a - b) for a, b in pairs)
 
 
 def test_a_weight_below_zero_counts_with_its_size() -> None:

@@ -31,7 +31,6 @@ from discreet.trusted.ring_c.engine import CodedEngine
 Integers = NDArray[np.int64]
 Result = TypeVar("Result")
 _CELLS_AT_ONCE, _MARGINALS_AT_ONCE = 1 << 22, 16  # in one request, which has the time of one question
-_LARGEST = 1 << 61  # below it no sum of differences leaves 64 bits, where it would wrap
 
 
 @dataclass(frozen=True)
@@ -164,7 +163,7 @@ class Marginals:
     ) -> int:
         """The place of a marginal that the predictions miss by much, chosen with noise."""
         weights, penalties = [int(weight) for weight in weights], [int(penalty) for penalty in penalties]
-        now, cliques, predictions = self._now, tuple(cliques), tuple(predictions)
+        now, cliques, predictions = self._now, tuple(cliques), _shaped(self._now, cliques, predictions)
         mechanism = ExponentialMechanism(epsilon, now.moved * max(map(abs, weights)))
         self._take(BoundedRange(epsilon), now.table)
 
@@ -181,7 +180,7 @@ class Marginals:
     ) -> list[int]:
         """By how many rows each prediction is off, added up over its cells, with rounded Gaussian noise."""
         now, noise = replace(self._now, evenly=False), Gaussian(sigma)
-        cliques, predictions = tuple(cliques), tuple(predictions)
+        cliques, predictions = tuple(cliques), _shaped(now, cliques, predictions)
         self._take(noise.loss(now.moved**2 * len(cliques)), now.table)
         return self._guarded(lambda: noise.release(self._misses(now, cliques, predictions)), now.table)
 
@@ -215,18 +214,9 @@ class Marginals:
         return result
 
     def _misses(self, now: _Coded, cliques: Sequence[Sequence[str]], predictions: Sequence[Integers]) -> list[int]:
-        """The exact ‖marginal − prediction‖₁, in whole numbers.
-
-        Predictions may be anything that was released, but not so large that 64 bits wrap: then one row could move a
-        distance by 2^64.
-        """
-        if any(one.dtype.kind != "i" or _farthest(one) * max(1, one.size) > _LARGEST for one in predictions):
-            raise ValueError("predictions are whole numbers, of a size that sums can hold")
+        """The exact ‖marginal − prediction‖₁, in whole numbers, whatever was predicted."""
         exact = self._marginals(now, [tuple(clique) for clique in cliques])
-        return [
-            int(np.abs(one - prediction.reshape(one.shape)).sum())
-            for one, prediction in zip(exact, predictions, strict=True)
-        ]
+        return [_apart(one, other) for one, other in zip(exact, predictions, strict=True)]
 
     def _marginals(self, now: _Coded, cliques: Sequence[tuple[str, ...]]) -> list[Marginal]:
         """Exact marginals, asked of the engine once each, in portions."""
@@ -269,6 +259,17 @@ class _Coded:
         return UNIT if self.evenly else rows_of_person(self.table)
 
 
-def _farthest(prediction: Integers) -> int:
-    """The largest size of an entry; of the least 64-bit integer too, whose absolute value is itself."""
-    return max(int(prediction.max(initial=0)), -int(prediction.min(initial=0)))
+def _shaped(now: _Coded, cliques: Sequence[Sequence[str]], predictions: Sequence[Integers]) -> list[Integers]:
+    """Predictions as marginals of these columns. Raises ValueError or TypeError before anything is used up where they
+    are none: it would be a failure later, of which somebody learns for nothing."""
+    assert now.rows is not None, "nothing is coded"
+    shapes = map(now.rows.coding.shape, cliques)
+    return [one.astype(np.int64, casting="safe").reshape(of) for one, of in zip(predictions, shapes, strict=True)]
+
+
+def _apart(one: Integers, other: Integers) -> int:
+    """‖one − other‖₁, exactly: in no difference, and no sum of them, do 64 bits wrap. Else one row could move it by
+    2^64. The larger less the smaller is below 2^64, which unsigned numbers of 64 bits hold; their halves are added up,
+    of at most 2^32 cells."""
+    differences = np.maximum(one, other).astype(np.uint64) - np.minimum(one, other).astype(np.uint64)  # modulo 2^64
+    return (int((differences >> np.uint64(32)).sum()) << 32) + int((differences & np.uint64(0xFFFFFFFF)).sum())
