@@ -222,6 +222,7 @@ class RemoteCurator:
         epsilon: Number | None = None,
         delta: Number | None = None,
         request: str | None = None,
+        part: str | None = None,
     ) -> Release:
         """Answers all of a workload, measured so that they err least together: `Curator.answer`.
 
@@ -230,7 +231,7 @@ class RemoteCurator:
         """
         from discreet.workload.told import told
 
-        said = {**told(workload), "epsilon": _number(epsilon), "delta": _number(delta)}
+        said = {**told(workload), "epsilon": _number(epsilon), "delta": _number(delta), "part": part}
         return _made(heard, self._job("/workload", "answering", said, request))
 
     def request_more(self, epsilon: Number, reason: str) -> dict[str, Any]:

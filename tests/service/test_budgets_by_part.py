@@ -13,6 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+import discreet
 from discreet.errors import Error
 from face_tools import Command
 from part_tools import ALL, COUNT, NO_PART, SIZES, declared
@@ -114,9 +115,11 @@ def test_each_part_is_answered_by_its_name_to_the_letter(service: Served) -> Non
         assert service.call("POST", "/ask", "ana", {"question": COUNT, "epsilon": 5, "part": none}).status == 400
     said = {"question": COUNT, "part": "north"}
     assert service.call("POST", "/check", "ana", said).status == 400  # which tables it reads is the same of each
-    for path, more in (("/publish", {}), ("/workload", {"questions": [{"marginal": ["clinic"]}]})):
-        begun = service.call("POST", path, "ana", {"table": "t", "epsilon": "1", "part": "north", **more})
-        assert (begun.status, begun.json["where"]) == (400, "part")
+    begun = service.call("POST", "/publish", "ana", {"table": "t", "epsilon": "1", "part": "north"})
+    assert (begun.status, begun.json["where"]) == (400, "part")
+    said = {"table": "t", "epsilon": "1", "part": "west", "questions": [{"marginal": ["clinic"]}]}
+    begun = service.call("POST", "/workload", "ana", said)
+    assert (begun.status, begun.json["code"], begun.json["detail"]) == (422, "part", NO_PART)
     for path in ("/ask", "/explain"):  # a part where nobody reads it: the answer would be about all
         refused = service.call("POST", f"{path}?part=north", "ana", {"question": COUNT, "epsilon": 5})
         assert (refused.status, refused.json["code"]) == (400, "query")
@@ -155,6 +158,34 @@ def test_a_balance_has_each_part(service: Served, cli: Command, monkeypatch: pyt
     assert (
         "of the part -3 alone" in cli("explain", "--server", service.url, COUNT, "--part", "-3", "--epsilon", "9").out
     )
+
+
+def test_a_workload_is_answered_about_the_part_that_it_names(service: Served) -> None:
+    workload = discreet.Workload("t").marginals(["clinic"])
+    spent = {name: one.used for name, one in service.curator.budget.parts.items()}
+    with service.connect("ana") as there:
+        for part in ("north", "south", None):
+            release = there.answer(workload, epsilon=5, delta=0, part=part)
+            found = {row["clinic"]: round(row["count"]) for row in release.rows}
+            north, south = (SIZES[name] if part in (None, name) else 0 for name in ("north", "south"))
+            assert abs(found["north"] - north) <= 3
+            assert abs(found["south"] - south) <= 3
+            words = f"of the part {part} alone" if part is not None else "of all rows: the budgets of all 7 parts pay"
+            assert any(words in note for note in release.notes)
+            assert release.charged["epsilon"] == 5
+            told = service.curator.explain(workload, epsilon=5, delta=0, part=part, analyst="ana")
+            assert any(words in line for line in told.bounds)
+            here = service.curator.answer(workload, epsilon=5, delta=0, part=part, analyst="ana")
+            assert here.rows == release.rows  # the very same, and free
+            assert not here.charged
+        with pytest.raises(Error, match=NO_PART):
+            there.answer(workload, epsilon=5, part="west")
+        there.answer(workload, epsilon=6, part="north", request="workload")
+        with pytest.raises(Error, match="another"):
+            there.answer(workload, epsilon=6, part="south", request="workload")
+    now = {name: one.used for name, one in service.curator.budget.parts.items()}
+    paid = {name: round(10 * (now[name] - spent[name])) for name in now}  # percent of 1000, in ε
+    assert paid == {name: {"north": 16, "south": 10}.get(name, 5) for name in SIZES}
 
 
 @pytest.mark.parametrize("part", EACH)

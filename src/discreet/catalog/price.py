@@ -1,4 +1,4 @@
-"""The price that a call takes: the one that it names, else the declared one."""
+"""The price that a call takes: the one that it names, else the declared one; and whose budget may pay it."""
 
 from __future__ import annotations
 
@@ -18,3 +18,11 @@ def price_of(declaration: Declaration, named: Fraction | None, example: str, ana
     if not MINIMUM_EPSILON <= price <= MAXIMUM_EPSILON:
         raise refused("price", "epsilon must lie between 1e-9 and 1e30", "epsilon", f"write {example}")
     return price
+
+
+def hold_part(declaration: Declaration, part: object) -> None:
+    """Raises QuestionError where no such part is declared with a budget of its own, which alone would pay."""
+    parts = declaration.budget.parts
+    if parts is None or part not in parts.values:
+        fix = "leave it out" if parts is None else f"name one of {', '.join(parts.values)}"
+        raise refused("part", "no such part is declared with a budget of its own", "part", fix)

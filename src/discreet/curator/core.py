@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from discreet.accounting import Loss
 from discreet.accounting.balance import Balance, ends, percent_of, promise, published, used
@@ -22,6 +22,7 @@ from discreet.catalog import Budget, Declaration, Table, declare
 from discreet.catalog.charged_once import secret_file
 from discreet.catalog.listing import Tables, listed
 from discreet.catalog.model import Renewal, Renews
+from discreet.catalog.price import hold_part
 from discreet.catalog.sources import together
 from discreet.curator.combining import Missing, Wanted, enough, missing, of_all_cells
 from discreet.curator.plans import Plans
@@ -272,7 +273,7 @@ class Asking:
         self._histograms: dict[str, tuple[Histogram, ...]] = {}
         self._owner = owner
         self._part: str | None = None
-        self._of_parts: dict[str, Asking] = {}
+        self._of_parts: dict[str, Self] = {}
         self._engine = chosen.engine(declaration.limits)
         if load:
             self._engine.start()
@@ -310,7 +311,7 @@ class Asking:
     def _open_part(self, part: str) -> None:
         """Makes the curator of the rows of a part's persons alone. It has an engine and answers of its own, and all
         else with this one: also its turn, and what is open at the door or failed there."""
-        one = copy.copy(self)
+        one = cast("Self", copy.copy(self))
         one._part, one._of_parts, one._synthetic = self._ledger.parts[part], {}, None
         one._plans, one._prices, one._histograms = Plans(), Plans(), {}
         one._engine = chosen.engine(self._declaration.limits)
@@ -320,12 +321,9 @@ class Asking:
         one._holdings = self._holdings.of_part(part, one._engine)
         self._of_parts[part] = one
 
-    def _about(self, part: str) -> Asking:
+    def _about(self, part: str) -> Self:
         """The curator of the rows of a part's persons alone. Raises QuestionError where there is no such part."""
-        parts = self._declaration.budget.parts
-        if parts is None or not isinstance(part, str) or part not in parts.values:
-            fix = "leave it out" if parts is None else f"name one of {', '.join(parts.values)}"
-            raise QuestionError("part", "no such part is declared with a budget of its own", where="part", fix=fix)
+        hold_part(self._declaration, part)
         return self._of_parts[part]
 
     @property
@@ -1113,7 +1111,8 @@ class Asking:
     ) -> Explanation:
         """Says the price and expected error of a question, or of a workload, and what `analyst` would have left.
 
-        The arguments are those of `ask`. Nothing is spent, no row is read, and what others asked before is not told.
+        The arguments are those of `ask`, of a workload those of `answer`. Nothing is spent, no row is read, and what
+        others asked before is not told.
         Where what was measured for `analyst` answers the question, it says that it is free, and how far off it is then;
         where no price is named and an answer is stored, at which price.
         Raises QuestionError, DeclarationError, LedgerError, and EngineError where the engine is busy.
@@ -1128,7 +1127,8 @@ class Asking:
             percent, more, odds = one._takes(call.loss, account)
             errors, how = call.expected_error, tuple(call.mechanisms)
             then = one._then(call.loss, account)
-            return Explanation(call.cost, percent, more, errors, how, call.bounds, (), (), *odds, **then)
+            bounds = (*call.bounds, *one._pays())
+            return Explanation(call.cost, percent, more, errors, how, bounds, (), (), *odds, **then)
         with one._on_schedule():
             wanted = _wanted(within, confidence, together)
             options = AskOptions(epsilon, delta, wanted, account, None, default_price, reuse)

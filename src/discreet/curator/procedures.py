@@ -319,20 +319,23 @@ class Curator(Requesting):
         delta: Number | None = None,
         analyst: str | None = None,
         request: str | None = None,
+        part: str | None = None,
     ) -> Release:
         """Answers all of a workload, measured so that they err least together: one row each, with its variance.
 
         They agree with each other, and none errs more than asked by itself with an equal share of the same price.
         Without `delta` it is the budget's, in the share of `epsilon`; with delta=0 there is no Gaussian noise.
+        With `part`, of the rows of that part's persons alone, as in `ask`.
 
         Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
         EngineError (the price stays charged), LedgerError.
         """
-        account = self._account(analyst)
+        one = self if part is None else self._about(part)
+        account = one._account(analyst)
         from discreet.workload.answers import answering
 
-        call = answering(self._declaration, workload, epsilon, delta)
-        return self._through(call, call.measurement, account, request)
+        call = answering(one._declaration, workload, epsilon, delta)
+        return one._through(call, call.measurement, account, request)
 
     def profile(
         self,

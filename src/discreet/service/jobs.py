@@ -32,6 +32,7 @@ import anyio
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from discreet.catalog.price import hold_part
 from discreet.curator import Curator
 from discreet.errors import EngineError, Error, QuestionError
 from discreet.release import Release
@@ -215,14 +216,18 @@ def answering(planning: Planning, curator: Curator, account: Account, said: Mapp
 
     workload = heard(said, curator.declaration.table(said["table"]))
     epsilon, delta = (None if said.get(name) is None else str(said[name]) for name in ("epsilon", "delta"))
-    call = checked(curator.declaration, workload, epsilon, delta)
+    call, part = checked(curator.declaration, workload, epsilon, delta), said.get("part")
+    if part is not None:
+        hold_part(curator.declaration, part)
     if call.coded.answers > MOST_ANSWERS:
         words = f"the workload has {call.coded.answers:,} answers; a service gives at most {MOST_ANSWERS:,}"
         raise QuestionError("workload", words, where="questions", fix="ask for less at once: fewer columns, or bins")
 
     def run(request: str | None, _: Callable[[object], None]) -> Release:
         planning.plan(call)
-        return curator.answer(workload, epsilon=epsilon, delta=delta, analyst=account.asks_as, request=request)
+        return curator.answer(
+            workload, epsilon=epsilon, delta=delta, analyst=account.asks_as, request=request, part=part
+        )
 
     return Call("workload", call.table.name, 1, run, waits=True)
 

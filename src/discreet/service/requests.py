@@ -122,6 +122,7 @@ WORKLOAD: Shape = {
     "bins": dict,
     "epsilon": (Decimal, str),
     "delta": (Decimal, str),
+    "part": str,
 }
 """What the body of a workload may have."""
 
