@@ -321,7 +321,10 @@ class Holdings:
 
     def _load_together(self, anew: Collection[str] = ()) -> None:
         """Loads the whole, and then every part of it, all or none: where a source is not what it was, no question is
-        answered, whatever it is about. A part takes no snapshot of its own."""
+        answered, whatever it is about. A part takes no snapshot of its own.
+
+        Every question comes through here (`held`), so none is answered before all are of the same snapshots: where a
+        refresh ended between two parts, whatever ended it, the next question goes on with those that are missing."""
         whole, *parts = self._together
         whole._load(anew)
         try:

@@ -156,6 +156,41 @@ def test_where_a_part_cannot_be_loaded_anew_no_question_is_answered(tmp_path: Pa
         one.ledger.verify()
 
 
+@pytest.mark.parametrize("loaded", [0, 1])
+@pytest.mark.parametrize("end", [KeyboardInterrupt, LedgerError.of("full"), MemoryError])
+def test_a_refresh_that_ends_between_two_parts_leaves_none_on_another_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded: int, end: Any
+) -> None:
+    """Whatever is asked next, and by whom: the whole and its parts are of the snapshot that was taken, once more where
+    they were not loaded yet."""
+    write(tmp_path, "v", "ann,north", "bob,south")
+    path = declared(tmp_path, BUDGET + ONE)
+    real, done = Holdings._keep_part, []
+
+    def interrupted(holdings: Holdings, *said: Any) -> None:
+        if holdings._part is not None:
+            if len(done) == loaded:
+                monkeypatch.setattr(Holdings, "_keep_part", real)
+                raise end
+            done.append(holdings)
+        real(holdings, *said)
+
+    with discreet.open(path, owner=True) as one, discreet.open(path, owner=True) as other:
+        write(tmp_path, "v", "ann,north", "bob,south", "cid,north", "dan,south", "eve,south")
+        monkeypatch.setattr(Holdings, "_keep_part", interrupted)
+        with pytest.raises(BaseException) as ended:
+            one.refresh()
+        assert isinstance(ended.value, end if isinstance(end, type) else LedgerError)
+        for curator in (one, other):
+            for part, size in (("south", 3), ("north", 2), (None, 5)):
+                release = curator.ask(COUNT, epsilon=100, part=part, reuse=False)
+                assert round(release.rows[0]["n"]) == size
+            held = [each._holdings._snapshots for each in (curator, *curator._of_parts.values())]
+            assert held[0]["v"].number == 2
+            assert held[0] == held[1] == held[2]
+        assert one.budget.parts["north"].used == one.budget.parts["south"].used == 20  # each once
+
+
 def test_a_failure_of_a_part_that_could_not_be_written_shuts_the_door_of_all(tmp_path: Path) -> None:
     """Every engine fails, and the ledger cannot be written: nothing is opened in any part until the failure is."""
     write(tmp_path, "v", "a,north", "b,south")
