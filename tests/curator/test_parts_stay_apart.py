@@ -178,9 +178,9 @@ def test_a_refresh_that_ends_between_two_parts_leaves_none_on_another_snapshot(
     with discreet.open(path, owner=True) as one, discreet.open(path, owner=True) as other:
         write(tmp_path, "v", "ann,north", "bob,south", "cid,north", "dan,south", "eve,south")
         monkeypatch.setattr(Holdings, "_keep_part", interrupted)
-        with pytest.raises(BaseException) as ended:
+        with pytest.raises((KeyboardInterrupt, LedgerError, MemoryError)) as ended:
             one.refresh()
-        assert isinstance(ended.value, end if isinstance(end, type) else LedgerError)
+        assert ended.type is (end if isinstance(end, type) else LedgerError)
         for curator in (one, other):
             for part, size in (("south", 3), ("north", 2), (None, 5)):
                 release = curator.ask(COUNT, epsilon=100, part=part, reuse=False)

@@ -204,15 +204,15 @@ def _bits(cells: Union) -> Cells:
 
 
 def _written(cells: Cells) -> str:
-    """A set of cells in words; "all" where they would be too many."""
-    text = ",".join(f"{bits:x}" for bits in cells)
+    """A set of cells in words; "all" where they would be too many. Of a key with one value its place alone."""
+    text = ",".join(f"@{bits.bit_length() - 1:x}" if bits.bit_count() == 1 else f"{bits:x}" for bits in cells)
     return text if len(text) <= _MOST_LETTERS else "all"
 
 
 def _read(text: str) -> Cells | None:
     """What `_written` wrote; None for all, and for anything else."""
     try:
-        return tuple(int(bits, 16) for bits in text.split(","))
+        return tuple(1 << int(one[1:], 16) if one[:1] == "@" else int(one, 16) for one in text.split(","))
     except ValueError:
         return None
 

@@ -9,11 +9,26 @@ mechanisms and the loss that follows from it are the same (`costs_the_same`). Th
 is measured, as ever.
 
 A range over several cells is not bought so: a sum of n cells has √n times the error of one.
+
+How many cells. What bounds them is no price: it is the time of the question, of the later ones that read its vector,
+and the ledger's size. So at most `MOST_CELLS` are measured. Where the columns that are named have more, some conditions
+stay as they are, and the cells of the others are measured among those rows alone: of all choices that fit, the one with
+the most cells. The question's own cell is one of them either way, and a person has one row in one of them at most.
+
+Why nothing coarser. Sums over many cells, as residuals of marginals, could be measured beside the cell, so that
+something is kept of domains with too many cells. At no further cost they tell nothing that cells do not. Let sums w·x
+of the cells x be measured with independent Gaussian noise of deviations s, and let whoever lies in the cell c lose at
+most what the question costs alone: Σ (w_c/s)² ≤ μ². An unbiased estimate Σ a (w·x + noise) of x_c has Σ a w_c = 1, so
+by Cauchy and Schwarz the variance Σ a² s² ≥ 1/μ², which is that of the cell measured alone; and as little only where
+each a s² is w_c/μ². Then, as Σ a w_d = 0 for every other cell d, Σ w_c w_d/s² = 0: what is known of c and of the others
+is uncorrelated, and a sum over both is known no better than from c alone and the others alone. With Laplace noise of
+scales b the losses are Σ |w_c|/b ≤ ε, the least variance is 2/ε² by the same steps, and the only sum left with a weight
+on c is c itself. What is free besides c is what leaves c out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -24,13 +39,19 @@ from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Lite
 from discreet.trusted.ring_a.nodes import Aggregate, Filter, Key, Project, scan_of
 from discreet.trusted.ring_a.table import Table, Type
 
-MOST_CELLS = 1_000
-"""The most cells that are measured where one is asked for."""
+MOST_CELLS = 5_000
+"""The most cells that are measured where one is asked for: of millions of rows a question takes some tenths of a second
+longer then, once, and its vector some tens of kilobytes. With twenty times as many the engine takes seconds, more than
+half of a service's slot, and what is late has failed."""
+
+MOST_NUMBERS = 20_000
+"""The most numbers in all these cells, where each has several, as sums of columns."""
 
 
 def whole(asked: Measurement, table: Table) -> Measurement | None:
-    """The measurement of all cells of the public keys that a question's equalities name one cell of, at its price; None
-    where there is no such key, where the cells are too many, or where it does not cost and tell the same."""
+    """The measurement of all cells of the public keys that a question's equalities name one cell of, at its price; of
+    those of these keys that have few enough. None where there is no such key, or where it does not cost and tell the
+    same."""
     plan = asked.plan
     project = plan.root.child
     if not (isinstance(project, Project) and isinstance(project.child, Filter) and plan.parts):
@@ -43,23 +64,36 @@ def whole(asked: Measurement, table: Table) -> Measurement | None:
     named = {name: one for one in conditions if (name := _cell(one, table)) is not None}
     if len(named) < sum(_cell(one, table) is not None for one in conditions):
         return None  # two values of one column: no row has both
-    for name in named:
-        column = table.column(name)
-        assert column is not None
+    columns = {column.name: column for column in table.columns}
+    sizes = {name: len(columns[name].keys() or ()) for name in columns if name in named}
+    grouped = prod(len(key.groups or ()) for key in plan.keys if key.name not in sizes)
+    vectors = sum(len(part.vectors) for part in plan.parts)
+    chosen = _most(sizes, min(MOST_CELLS, MOST_NUMBERS // vectors) // max(1, grouped))
+    for name in chosen:
+        column = columns[name]
         assert column.type is not None
         keys[name] = Key(name, column.type, column.keys(), column.nulls)
-    size = prod(len(key.groups or ()) for key in keys.values())
-    if not named or not 1 < size <= MOST_CELLS:
+    if not chosen or prod(len(key.groups or ()) for key in keys.values()) <= 1:
         return None
     order = [column.name for column in table.columns]
     sorted_keys = tuple(sorted(keys.values(), key=lambda key: order.index(key.name)))
-    rest = [one for one in conditions if one not in named.values()]
+    rest = [one for one in conditions if one not in [named[name] for name in chosen]]
     below = Filter(scan, _joined(rest)) if rest else scan
     root = Aggregate(replace(project, child=below, keys=sorted_keys), plan.root.totals)
     outputs = tuple(one for one in plan.outputs if one.kind is not OutputKind.KEY and not one.of)
     made = Plan(plan.table, root, sorted_keys, plan.parts, outputs=outputs)
     found = measurement(made, asked.price)
     return found if costs_the_same(found, asked) else None
+
+
+def _most(sizes: Mapping[str, int], room: int) -> tuple[str, ...]:
+    """Of columns with so many values, those that have the most cells together that there is room for. The same for
+    whoever names the same columns, in whatever order."""
+    found: dict[int, tuple[str, ...]] = {1: ()}  # by how many cells they have
+    for name, size in sizes.items():
+        more = {cells * size: (*names, name) for cells, names in found.items() if cells * size <= room}
+        found |= more
+    return found[max(found)]
 
 
 def conjuncts(predicate: Expression) -> list[Expression]:

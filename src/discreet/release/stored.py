@@ -8,13 +8,15 @@ pays nothing.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from discreet.plan.measurement import Measurement, Price
 from discreet.plan.planner import Request
+from discreet.trusted.ring_a.nodes import scan_of
+from discreet.trusted.ring_a.public_groups import public_groups
 from discreet.trusted.ring_a.table import Type, Value
 from discreet.trusted.ring_b.questions import Noisy
 
@@ -36,12 +38,14 @@ def measured(priced: Measurement) -> str:
 
 
 def written(noisy: Noisy, priced: Measurement) -> dict[str, Any]:
-    """Noisy numbers for JSON, and the price that they were measured at."""
+    """Noisy numbers for JSON, and the price that they were measured at. Groups that follow from the plan alone are not
+    written down: of many cells they are most of it."""
     price = priced.price
+    known = None if _as_planned(priced, noisy.keys) else [[_written(value) for value in key] for key in noisy.keys]
     return {
         "measured": VERSION,
         "price": [str(price.epsilon), str(price.delta), price.gaussian],
-        "keys": [[_written(value) for value in key] for key in noisy.keys],
+        "keys": known,
         "parts": noisy.parts,
         "specials": noisy.specials,
         "found": [[str(low), str(high)] for low, high in noisy.found],
@@ -50,13 +54,24 @@ def written(noisy: Noisy, priced: Measurement) -> dict[str, Any]:
 
 def read(stored: Mapping[str, Any], priced: Measurement) -> Noisy:
     """What `written` wrote for a question that measures the same."""
-    kinds = [key.type for key in priced.plan.keys]
+    plan, keys = priced.plan, stored["keys"]
+    kinds = [key.type for key in plan.keys]
     return Noisy(
-        tuple(tuple(_read(value, kind) for value, kind in zip(key, kinds, strict=True)) for key in stored["keys"]),
+        tuple(public_groups(plan.keys, plan.root))
+        if keys is None
+        else tuple(tuple(_read(value, kind) for value, kind in zip(key, kinds, strict=True)) for key in keys),
         _numbers(stored["parts"]),
         _numbers(stored["specials"]),
         tuple((Fraction(low), Fraction(high)) for low, high in stored["found"]),
     )
+
+
+def _as_planned(priced: Measurement, keys: Sequence[tuple[Value | None, ...]]) -> bool:
+    """Whether groups are those of public keys, in their order, which whoever reads them has from the plan."""
+    plan = priced.plan
+    if plan.private or scan_of(plan.root).relation is not None:
+        return False
+    return list(keys) == public_groups(plan.keys, plan.root)
 
 
 def price_of(stored: Mapping[str, Any]) -> Price:
