@@ -171,6 +171,7 @@ class RemoteCurator:
         workload: Sequence[Sequence[str]] | None = None,
         target: str | None = None,
         request: str | None = None,
+        part: str | None = None,
     ) -> Synthetic: ...
 
     @overload
@@ -181,6 +182,7 @@ class RemoteCurator:
         epsilon: Number | None = None,
         delta: Number | None = None,
         request: str | None = None,
+        part: str | None = None,
     ) -> SyntheticTables: ...
 
     def publish(
@@ -196,6 +198,7 @@ class RemoteCurator:
         workload: Sequence[Sequence[str]] | None = None,
         target: str | None = None,
         request: str | None = None,
+        part: str | None = None,
     ) -> Synthetic | SyntheticTables:
         """Makes a synthetic table like the declared one, or several together: `Curator.publish`.
 
@@ -211,7 +214,7 @@ class RemoteCurator:
 
         how = None if method == "adaptive" else method
         said = {"table": table, "rows": rows, "method": how, "columns": columns, "bins": bins, "workload": workload}
-        priced = {"target": target, "epsilon": _number(epsilon), "delta": _number(delta)}
+        priced = {"target": target, "epsilon": _number(epsilon), "delta": _number(delta), "part": part}
         released = _made(heard, self._job("/publish", "publishing", {**plain(said), **priced}, request))
         return Synthetic.of(released) if isinstance(table, str) else SyntheticTables.of(released)
 

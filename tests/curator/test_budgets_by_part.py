@@ -289,6 +289,54 @@ def test_an_answer_is_kept_of_the_persons_who_were_in_the_part_when_it_was_measu
         assert spent(one.ledger)["north"] == 200
 
 
+PUBLISHED = TEXT.replace("epsilon = 1000", "epsilon = 1000\ndelta = 1e-6").replace(
+    "[tables.t.columns]", '[tables.t.columns]\nkind = { type = "text", values = ["a", "b"] }'
+)
+
+
+def test_what_is_published_of_a_part_is_of_its_persons_and_its_budget_alone(tmp_path: Path) -> None:
+    sizes = {"north": 60, SOUTH: 30, "": 8}
+    lines = [
+        f'{clinic}{number},"{clinic}",{"ab"[clinic == SOUTH]}'
+        for clinic, size in sizes.items()
+        for number in range(size)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["id,clinic,kind", *lines, ""]), "utf-8")
+    with discreet.open(declared(tmp_path, PUBLISHED), owner=True) as one:
+        made = {part: one.publish("t", epsilon=40, part=part, request=f"of {part}") for part in ("north", SOUTH)}
+        for part, kind in (("north", "a"), (SOUTH, "b")):
+            assert abs(len(made[part]) - sizes[part]) <= 3
+            assert sum(row["kind"] == kind for row in made[part].rows) >= len(made[part]) - 3
+            assert f"of the part {part} alone" in made[part].bounds
+            assert any(f"of the part {part} alone: its own budget pays" in note for note in made[part].notes)
+        used = {part: state.used for part, state in one.budget.parts.items()}
+        assert used["north"] == used[SOUTH] > used["3"] == 0
+        again = one.publish("t", epsilon=40, part="north")
+        assert (again.rows, bool(again.charged)) == (made["north"].rows, False)
+        for other in (SOUTH, None):
+            with pytest.raises(QuestionError, match="asked under this request id before: of other rows"):
+                one.publish("t", epsilon=40, part=other, request="of north")
+        with pytest.raises(QuestionError, match="no such part"):
+            one.publish("t", epsilon=40, part="west")
+        assert {part: state.used for part, state in one.budget.parts.items()} == used
+        whole = one.publish("t", epsilon=40)
+        assert abs(len(whole) - 98) <= 3
+        assert not any("of the part" in line for line in whole.bounds)
+        assert one.budget.parts["3"].used > 0
+        one.ledger.verify()
+
+
+def test_public_totals_are_no_part_s(tmp_path: Path) -> None:
+    write(tmp_path, [("ann", "north"), ("bob", SOUTH)])
+    totals = '[tables.t]\ntotals = [{ by = ["clinic"], counts = { north = 1, "3" = 0, "süd\'; --" = 1 } }]'
+    text = TEXT.replace("epsilon = 1000", "epsilon = 1000\ndelta = 1e-6").replace("[tables.t]", totals)
+    with discreet.open(declared(tmp_path, text), owner=True) as one:
+        head = one.ledger.head
+        with pytest.raises(QuestionError, match="the public totals of t are of all rows"):
+            one.publish("t", epsilon=40, part="north")
+        assert one.ledger.head == head
+
+
 @pytest.mark.storm
 def test_two_processes_charge_two_parts_and_assign_once(tmp_path: Path) -> None:
     write(tmp_path, [("ann", "north"), ("bob", SOUTH)])

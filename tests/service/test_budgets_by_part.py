@@ -79,6 +79,29 @@ def test_at_a_terminal_one_part_pays(cli: Command, tmp_path: Path) -> None:
     assert "each person is in one part: north, south; others are in none" in checked.out
 
 
+def many(folder: Path) -> None:
+    """Enough persons in north and in south that noise makes few of the other part."""
+    lines = [f"{clinic}{number},{clinic}" for clinic, size in (("north", 90), ("south", 45)) for number in range(size)]
+    (folder / "t.csv").write_text("\n".join(["id,clinic", *lines, ""]), "utf-8")
+
+
+def test_at_a_terminal_a_table_is_published_of_one_part(cli: Command, tmp_path: Path) -> None:
+    many(tmp_path)
+    path = tmp_path / "ward.toml"
+    path.write_text(TEXT.replace("[analysts.ana]", "delta = 1e-6\n[analysts.ana]"), "utf-8")
+    said = cli("publish", path, "t", "--epsilon", "40", "--owner", "--part", "north", "-o", tmp_path / "made.csv")
+    assert said.code == 0, said.out
+    assert "of the part north alone" in said.out
+    text = (tmp_path / "made.csv").read_text("utf-8")
+    assert abs(text.count("north") - 90) <= 10
+    assert text.count("south") <= 10
+    found = cli("budget", path, "--json").json["parts"]
+    assert [found[name]["used"] > 0 for name in ("north", "south")] == [True, False]
+    for wrong in ("west", ""):
+        refused = cli("publish", path, "t", "--epsilon", "1", "--owner", "--part", wrong, "--json")
+        assert NO_PART in refused.out
+
+
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("parts")
@@ -115,11 +138,9 @@ def test_each_part_is_answered_by_its_name_to_the_letter(service: Served) -> Non
         assert service.call("POST", "/ask", "ana", {"question": COUNT, "epsilon": 5, "part": none}).status == 400
     said = {"question": COUNT, "part": "north"}
     assert service.call("POST", "/check", "ana", said).status == 400  # which tables it reads is the same of each
-    begun = service.call("POST", "/publish", "ana", {"table": "t", "epsilon": "1", "part": "north"})
-    assert (begun.status, begun.json["where"]) == (400, "part")
-    said = {"table": "t", "epsilon": "1", "part": "west", "questions": [{"marginal": ["clinic"]}]}
-    begun = service.call("POST", "/workload", "ana", said)
-    assert (begun.status, begun.json["code"], begun.json["detail"]) == (422, "part", NO_PART)
+    for path, more in (("/publish", {}), ("/workload", {"questions": [{"marginal": ["clinic"]}]})):
+        begun = service.call("POST", path, "ana", {"table": "t", "epsilon": "1", "part": "west", **more})
+        assert (begun.status, begun.json["code"], begun.json["detail"]) == (422, "part", NO_PART)
     for path in ("/ask", "/explain"):  # a part where nobody reads it: the answer would be about all
         refused = service.call("POST", f"{path}?part=north", "ana", {"question": COUNT, "epsilon": 5})
         assert (refused.status, refused.json["code"]) == (400, "query")
@@ -186,6 +207,24 @@ def test_a_workload_is_answered_about_the_part_that_it_names(service: Served) ->
     now = {name: one.used for name, one in service.curator.budget.parts.items()}
     paid = {name: round(10 * (now[name] - spent[name])) for name in now}  # percent of 1000, in ε
     assert paid == {name: {"north": 16, "south": 10}.get(name, 5) for name in SIZES}
+
+
+def test_a_table_is_published_of_the_part_that_is_named(tmp_path: Path) -> None:
+    many(tmp_path)
+    with served(tmp_path, TEXT.replace("[analysts.ana]", "delta = 1e-6\n[analysts.ana]")) as service:
+        with service.connect("ana") as there:
+            made = there.publish("t", epsilon=20, part="north", request="published")
+            found = [row["clinic"] for row in made.rows]
+            assert abs(found.count("north") - 90) <= 10
+            assert found.count("south") <= 10
+            assert "of the part north alone" in made.bounds
+            again = there.publish("t", epsilon=20, part="north", request="published")
+            assert again.rows == made.rows
+            with pytest.raises(Error, match="another"):
+                there.publish("t", epsilon=20, part="south", request="published")
+            with pytest.raises(Error, match=NO_PART):
+                there.publish("t", epsilon=20, part="west")
+        assert [service.curator.budget.parts[name].used > 0 for name in ("north", "south")] == [True, False]
 
 
 @pytest.mark.parametrize("part", EACH)

@@ -52,6 +52,7 @@ def _of_tables(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--column", "columns", multiple=True, metavar="COLUMN", help="Only these columns.")
 @click.option("--analyst", help="Who asks: a name of [analysts].")
 @click.option("--owner", is_flag=True, help="The owner asks: no analyst's account pays.")
+@click.option("--part", help="Of the persons of this part alone, whose own budget pays: [budget] parts.")
 @click.option("--request", help="An id that makes a retry safe: the same id is charged once.")
 @click.option(
     "-o",

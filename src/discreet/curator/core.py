@@ -1084,11 +1084,16 @@ class Asking:
         total = self._ledger.whole(self._part)  # another process may have lowered or raised it
         return [budget.renewal.in_words(total.epsilon, total.promised_delta)]
 
+    @property
+    def _part_name(self) -> str:
+        """The name of the part that this is the curator of; empty of all."""
+        return (self._part or "").removeprefix(PART_ACCOUNT)
+
     def _pays(self) -> list[str]:
         """Which parts' budgets pay, in words."""
         parts = self._declaration.budget.parts
         if self._part is not None:
-            return [f"of the part {self._part.removeprefix(PART_ACCOUNT)} alone: its own budget pays"]
+            return [f"of the part {self._part_name} alone: its own budget pays"]
         return [] if parts is None else [f"of all rows: the budgets of all {len(parts.values)} parts pay"]
 
     def _at_least(self, loss: Loss) -> tuple[str, ...]:

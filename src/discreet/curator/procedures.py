@@ -427,6 +427,7 @@ class Curator(Requesting):
         tell: Callable[[Progress], None] | None = None,
         analyst: str | None = None,
         request: str | None = None,
+        part: str | None = None,
     ) -> Synthetic: ...
 
     @overload
@@ -439,6 +440,7 @@ class Curator(Requesting):
         tell: Callable[[Progress], None] | None = None,
         analyst: str | None = None,
         request: str | None = None,
+        part: str | None = None,
     ) -> SyntheticTables: ...
 
     def publish(
@@ -456,6 +458,7 @@ class Curator(Requesting):
         tell: Callable[[Progress], None] | None = None,
         analyst: str | None = None,
         request: str | None = None,
+        part: str | None = None,
     ) -> Synthetic | SyntheticTables:
         """Makes a synthetic table like the declared one: rows whose marginals are near the truth's, and how near.
 
@@ -473,21 +476,25 @@ class Curator(Requesting):
         person, and others whose rows refer to it, or to a row that does. `epsilon`, `delta` and `tell` are all that can
         be said of these; after an interrupt there are the tables that were begun until then.
 
+        With `part`, of the rows of that part's persons alone, as in `ask`. Public totals are of all rows: a table that
+        has some is not published so.
+
         Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
         EngineError (the price stays charged), LedgerError.
         """
-        from discreet.synthesis.publication import PublishOptions, publication
+        from discreet.synthesis.publication import PublishOptions, hold_without_totals, publication
         from discreet.synthesis.run import published
         from discreet.synthesis.synthetic import Synthetic
         from discreet.trusted.ring_c.marginals import Declaring
 
-        account = self._account(analyst)
+        one = self if part is None else self._about(part)
+        account = one._account(analyst)
         if tell is not None and not callable(tell):
             raise refused("tell", "tell must be callable", "tell", "write tell=print")
         if isinstance(table, list | tuple):
             said = {"rows": rows, "columns": columns, "bins": bins, "workload": workload, "target": target}
             said["method"] = None if method == "adaptive" else method
-            return self._publish_several(table, epsilon, delta, said, tell, account, request)
+            return one._publish_several(table, epsilon, delta, said, tell, account, request)
         options = PublishOptions(
             table=table,
             epsilon=epsilon,
@@ -500,10 +507,12 @@ class Curator(Requesting):
             target=target,
         )
         call = publication(self._declaration, options)
-        held = self._holdings.held(call.table)
-        key = request_key(call.table, held.numbers, self._kept_under, *call.parts)
+        if part is not None:
+            hold_without_totals(call)
+        held = one._holdings.held(call.table)
+        key = request_key(call.table, held.numbers, one._kept_under, *call.parts)
         opened = Declaring(call.table, call.declared)
-        return Synthetic.of(self._published(call, opened, published, key, held.rows, tell, account, request))
+        return Synthetic.of(one._published(call, opened, published, key, held.rows, tell, account, request))
 
     def _publish_several(
         self,
@@ -569,5 +578,7 @@ class Curator(Requesting):
                 request=request,
                 rows=rows,
             )
+        if self._part is not None:  # its files outlive the notes of this answer
+            content = replace(content, bounds=[*content.bounds, f"of the part {self._part_name} alone"])
         release = self._release(content, call.declared.loss, call.cost if charged else FREE, account)
         return replace(release, notes=(*release.notes, *raised))

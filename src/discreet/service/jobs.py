@@ -167,7 +167,7 @@ _LOST: Mapping[str, Any] = {
 def publication_of(curator: Curator, said: Mapping[str, Any]) -> tuple[dict[str, Any], Publication]:
     """What a call of a publication says, as `Curator.publish` takes it, and the same checked against the declaration
     alone: no row is read. Raises QuestionError."""
-    from discreet.synthesis.publication import PublishOptions, publication
+    from discreet.synthesis.publication import PublishOptions, hold_without_totals, publication
     from discreet.workload.told import heard_bins, number
 
     table = curator.declaration.table(said["table"])
@@ -178,7 +178,11 @@ def publication_of(curator: Curator, said: Mapping[str, Any]) -> tuple[dict[str,
         given["rows"] = number(given["rows"])
     if "bins" in given:
         given["bins"] = heard_bins(given["bins"], table)
+    part = _part(curator, given)
     call = publication(curator.declaration, PublishOptions(**given))
+    if part:
+        hold_without_totals(call)
+    given |= part
     if call.rows is not None and call.rows > MOST_ROWS:
         raise QuestionError(
             "rows", f"a service makes at most {MOST_ROWS:,} rows", where="rows", fix=f"write rows={MOST_ROWS}"
@@ -203,9 +207,21 @@ def several_of(curator: Curator, said: Mapping[str, Any]) -> tuple[dict[str, Any
     from discreet.synthesis.several import hold_single, several
 
     priced = {name: str(said[name]) for name in ("epsilon", "delta") if name in said}
-    hold_single({name: value for name, value in said.items() if name not in ("table", *priced)})
+    more = {name: value for name, value in said.items() if name not in ("table", *priced)}
+    part = _part(curator, more)
+    hold_single(more)
     names = said["table"]
-    return {"table": names, **priced}, several(curator.declaration, names, priced.get("epsilon"), priced.get("delta"))
+    return {"table": names, **priced, **part}, several(
+        curator.declaration, names, priced.get("epsilon"), priced.get("delta")
+    )
+
+
+def _part(curator: Curator, said: dict[str, Any]) -> dict[str, Any]:
+    """Takes the part out of what is said, if there is one. Raises QuestionError where it is not declared."""
+    if "part" not in said:
+        return {}
+    hold_part(curator.declaration, said["part"])
+    return {"part": said.pop("part")}
 
 
 def answering(planning: Planning, curator: Curator, account: Account, said: Mapping[str, Any]) -> Call:

@@ -113,6 +113,7 @@ PUBLISH: Shape = {
     "bins": dict,
     "workload": list,
     "target": str,
+    "part": str,
 }
 """What the body of a publication may have."""
 

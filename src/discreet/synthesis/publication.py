@@ -123,6 +123,13 @@ class PublishOptions:
     target: object = None
 
 
+def hold_without_totals(call: Publication) -> None:
+    """Raises QuestionError where the rows of a part would have public totals, which are those of all rows."""
+    if call.totals is not None:
+        message = f"the public totals of {call.table.name} are of all rows, and a part has others"
+        raise refused("part", message, "part", "leave part out")
+
+
 def publication(declaration: Declaration, options: PublishOptions) -> Publication:
     """The checked call. Raises QuestionError; nothing is spent and no row is read."""
     known, method, rows = private_table(declaration, options.table), options.method, options.rows
