@@ -20,6 +20,7 @@ from discreet.synthesis.adaptive import LIMIT, Progress, SynthesisResult, synthe
 from discreet.synthesis.cells import NoisyHistogram, gathered, refined
 from discreet.synthesis.columns import BINS, PublishedColumn
 from discreet.synthesis.content import content
+from discreet.synthesis.prefixes import FoundPrefixes
 from discreet.synthesis.publication import MOST_VALUES, Publication, coded, rules_about, zeros
 from discreet.trusted.ring_a.gate import Door
 from discreet.trusted.ring_a.table import Table, Value
@@ -184,31 +185,22 @@ class GateMeasurer:
 
 
 def found_cells(call: Publication, run: InTurns) -> FoundCells:
-    """Finds values for columns that declare none, and bins for columns that need them."""
-    left_out: dict[str, str] = {}
-    known: dict[str, ListedCells | Binned] = {}
-    for one in call.columns:
-        name = one.column.name
-        if one.coded is not None:
-            known[name] = one.coded
-            continue
-        values = _values(call, run, name)
-        if values:
-            known[name] = ListedCells(one.column, values, other=True, null=one.column.nulls)
-        else:
-            left_out[name] = "no value of it is shared by enough persons"
-    if not known:  # then at least how many rows have a value
-        known = {
-            one.column.name: ListedCells(one.column, (), other=True, null=one.column.nulls) for one in call.columns
-        }
+    """Finds values and prefixes for columns that declare none, and bins for columns that need them."""
+    noise = float(call.look_sigma)
+    begun = {
+        one.column.name: FoundPrefixes(one.column, _values(call, run, one.column.name), noise, {})
+        for one in call.columns
+        if one.found
+    }
+    looks = _looks(call, run, begun)
+    known: dict[str, ListedCells | Binned] = {
+        one.column.name: one.coded if one.coded is not None else begun[one.column.name].cells for one in call.columns
+    }
+    empty = [name for name, one in begun.items() if not one.cells.listed]
+    left_out = dict.fromkeys(empty, "no value of it is shared by enough persons")
+    if len(left_out) == len(known):  # then at least how many rows have a value
         left_out = {}
-    looks: dict[str, NoisyHistogram] = {}
-    cutting = [one for one in call.columns if one.looks]
-    for turn in range(max((one.looks for one in cutting), default=0)):
-        now = [one for one in cutting if one.looks > turn]
-        run.code(Coding(tuple(_looked_at(one, looks) for one in now)))
-        for one in now:
-            looks[one.column.name] = _look(one, run, _looked_at(one, looks), call.look_sigma)
+    known = {name: one for name, one in known.items() if name not in left_out}
     for parts in (BINS, BINS // 2, BINS // 4, BINS // 8, 1):
         for one in call.columns:
             if one.line is not None:
@@ -218,6 +210,23 @@ def found_cells(call: Publication, run: InTurns) -> FoundCells:
         if _holds(call, coding):
             break
     return FoundCells(coding, looks, left_out)
+
+
+def _looks(call: Publication, run: InTurns, begun: dict[str, FoundPrefixes]) -> dict[str, NoisyHistogram]:
+    """Looks at columns until bins and prefixes stand, one column after another in each turn: gives the last look at
+    each that is cut, and puts what was told of prefixes into `begun`."""
+    looks: dict[str, NoisyHistogram] = {}
+    for turn in range(max((one.looks for one in call.columns), default=0)):
+        now = [one for one in call.columns if one.looks > turn]
+        cells = [begun[one.column.name].looked_at(turn) if one.found else _looked_at(one, looks) for one in now]
+        run.code(Coding(tuple(cells)))
+        for one, looked in zip(now, cells, strict=True):
+            name = one.column.name
+            if isinstance(looked, Binned):
+                looks[name] = _look(one, run, looked, call.look_sigma)
+            else:
+                begun[name] = begun[name].after(looked, run.measure((name,), call.look_sigma).tolist())
+    return looks
 
 
 def _holds(call: Publication, coding: Coding) -> bool:
