@@ -15,8 +15,9 @@ from discreet.errors import EngineError, QuestionError
 from discreet.ledger import Stored
 from discreet.markov import Clique, Domain
 from discreet.markov.tree import junction_tree
+from discreet.mechanisms import GaussianThreshold
 from discreet.release.content import ReleaseContent
-from discreet.synthesis.adaptive import LIMIT, Progress, SynthesisResult, synthesise
+from discreet.synthesis.adaptive import LIMIT, Progress, SeenCounts, SynthesisResult, synthesise
 from discreet.synthesis.cells import NoisyHistogram, gathered, refined
 from discreet.synthesis.columns import BINS, PublishedColumn
 from discreet.synthesis.content import content
@@ -34,12 +35,13 @@ Turn = Callable[[], AbstractContextManager[None]]
 
 @dataclass(frozen=True)
 class FoundCells:
-    """What the first steps released: cells for every column, fine looks at some, and columns that none was found
-    for."""
+    """What the first steps released: cells for every column, fine looks at some, columns that none was found for, and
+    of found values how often they are there."""
 
     coding: Coding
     looks: Mapping[str, NoisyHistogram]
     left_out: Mapping[str, str]
+    counted: Mapping[str, SeenCounts]
 
 
 def carried_out(
@@ -76,7 +78,7 @@ def published(call: Publication, marginals: Marginals, turn: Turn, tell: Tell) -
     run = InTurns(marginals, turn)
     found = found_cells(call, run)
     run.code(found.coding)
-    result = synthesised(call, found.coding, run, rows=call.rows, tell=tell)
+    result = synthesised(call, found.coding, run, rows=call.rows, counted=found.counted, tell=tell)
     said = {name for clique in (() if call.totals is None else call.totals.counts) for name in clique}
     if not result.measurements and not result.complete and said < set(found.coding.names):
         raise KeyboardInterrupt  # interrupted before there was anything to keep
@@ -186,9 +188,9 @@ class GateMeasurer:
 
 def found_cells(call: Publication, run: InTurns) -> FoundCells:
     """Finds values and prefixes for columns that declare none, and bins for columns that need them."""
-    noise = float(call.look_sigma)
+    values = {one.column.name: _values(call, run, one.column.name) for one in call.columns if one.found}
     begun = {
-        one.column.name: FoundPrefixes(one.column, _values(call, run, one.column.name), noise, {})
+        one.column.name: FoundPrefixes(one.column, tuple(values[one.column.name]), float(call.look_sigma), {})
         for one in call.columns
         if one.found
     }
@@ -209,7 +211,8 @@ def found_cells(call: Publication, run: InTurns) -> FoundCells:
         coding = Coding(tuple(known[one.column.name] for one in call.columns if one.column.name in known))
         if _holds(call, coding):
             break
-    return FoundCells(coding, looks, left_out)
+    counted = {name: _seen(call, begun[name].cells, counts) for name, counts in values.items() if name not in left_out}
+    return FoundCells(coding, looks, left_out, counted if call.schedule.moved == 1 else {})
 
 
 def _looks(call: Publication, run: InTurns, begun: dict[str, FoundPrefixes]) -> dict[str, NoisyHistogram]:
@@ -240,14 +243,22 @@ def _holds(call: Publication, coding: Coding) -> bool:
     return junction_tree(Domain(coding.names, coding.sizes), certain).cells <= LIMIT
 
 
-def _values(call: Publication, run: InTurns, name: str) -> tuple[Value, ...]:
-    """The values that enough persons share, the most frequent ones, in the order of the values."""
-    finder = call.finders[name]
-    noisy = run.find(finder)
+def _values(call: Publication, run: InTurns, name: str) -> dict[Value, int]:
+    """The values that enough persons share, the most frequent ones, in the order of the values; and of each the noisy
+    number of persons."""
+    noisy = run.find(call.finders[name])
     counts = noisy.parts[0][0] if noisy.keys else ()
     ranked = sorted(zip(counts, (keys[0] for keys in noisy.keys), strict=True), key=lambda pair: -pair[0])
-    chosen = [value for _, value in ranked if value is not None][:MOST_VALUES]
-    return tuple(sorted(chosen))
+    return dict(sorted([(value, count) for count, value in ranked if value is not None][:MOST_VALUES]))
+
+
+def _seen(call: Publication, cells: ListedCells, counts: Mapping[Value, int]) -> SeenCounts:
+    """What finding values told of their cells: where a person has one row, the number of persons is that of rows."""
+    values = np.zeros(cells.size, np.int64)
+    values[: len(counts)] = [counts[value] for value in cells.values]
+    mechanism = call.finders[cells.column.name].parts[0].mechanism
+    assert isinstance(mechanism, GaussianThreshold)
+    return SeenCounts(values, np.arange(cells.size) < len(counts), mechanism.sigma)
 
 
 def _looked_at(one: PublishedColumn, looks: Mapping[str, NoisyHistogram]) -> Binned:
