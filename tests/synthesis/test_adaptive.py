@@ -108,7 +108,7 @@ def test_counts_of_found_values_are_fitted_and_no_bound_follows_from_them() -> N
     exact = counts(table, DOMAIN, ("a",)).astype(np.int64)
     seen = SeenCounts(exact, np.array([True] * 5 + [False]), Fraction(1))
     measurer, schedule = Memory(table, DOMAIN), planned("adaptive", DOMAIN, Fraction(1, 5), DELTA)
-    result = synthesise(schedule, DOMAIN, measurer, counted={"a": seen})
+    result = synthesise(schedule, DOMAIN, measurer, counted={"a": [seen]})
     made = counts(result.rows, DOMAIN, ("a",))[:5]
     assert np.abs(made / made.sum() - exact[:5] / exact[:5].sum()).sum() < 0.06
     assert result.model.total == pytest.approx(total_rows(result.measurements), abs=1)

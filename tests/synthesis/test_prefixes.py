@@ -19,7 +19,7 @@ from discreet.trusted.ring_a.table import Column, Type
 from kinds import some
 
 CODE = Column("code", Type.TEXT, length=5)
-NOTHING = FoundPrefixes(CODE, (), 10.0, {})
+NOTHING = FoundPrefixes(CODE, (), 10.0)
 
 
 @pytest.mark.parametrize(("length", "looks"), [(None, 0), (13, 0), (12, 3), (4, 3), (3, 2), (1, 0)])
@@ -34,7 +34,7 @@ def counted(found: FoundPrefixes, turn: int, rows: dict[str, int]) -> FoundPrefi
     counts = [0] * cells.size
     for prefix, count in rows.items():
         counts[len(cells.values) + cells.prefixes.index(prefix)] = count
-    return found.after(cells, counts)
+    return found.after(turn, counts)
 
 
 def test_prefixes_grow_where_they_are_told_from_noise() -> None:
@@ -48,10 +48,20 @@ def test_prefixes_grow_where_they_are_told_from_noise() -> None:
 
 
 def test_values_that_were_found_have_cells_of_their_own() -> None:
-    found = FoundPrefixes(CODE, ("C34",), 10.0, {})
+    found = FoundPrefixes(CODE, ("C34",), 10.0)
     assert found.looked_at(0).values == ("C34",)
-    cells = found.after(found.looked_at(0), [999, *[0] * 95, 0, 0]).cells
+    cells = found.after(0, [999, *[0] * 95, 0, 0]).cells
     assert (cells.values, cells.prefixes, cells.other) == (("C34",), (), True)
+
+
+def test_a_look_with_nothing_to_go_on_from_counts_the_cells_as_they_stay() -> None:
+    """Two letters are told, and no third: the last look is of the cells that the column has in the end."""
+    first = counted(FoundPrefixes(CODE, ("C34",), 10.0), 0, {"9": 900})
+    second = counted(first, 1, {})
+    assert second.looked_at(2) == second.cells
+    third = second.after(2, [1000, 880, 5, 3])
+    assert third.whole == ((1000, 880, 5, 3),)
+    assert third.cells == second.cells
 
 
 @given(

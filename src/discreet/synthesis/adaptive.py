@@ -84,8 +84,8 @@ class Measurer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SeenCounts:
-    """Noisy counts of some cells of a column, those that are `seen`, each with noise of deviation `sigma` in rows: what
-    finding the column's values released of them."""
+    """Noisy counts of some cells of a column, or of all, those that are `seen`, each with noise of deviation `sigma` in
+    what is measured: what finding the column's cells released of them."""
 
     values: NDArray[np.int64]
     seen: NDArray[np.bool_]
@@ -146,7 +146,7 @@ def synthesise(
     tails: Mapping[str, int] | None = None,
     initial: Sequence[MarginalMeasurement] = (),
     assumed: Sequence[MarginalMeasurement] = (),
-    counted: Mapping[str, SeenCounts] | None = None,
+    counted: Mapping[str, Sequence[SeenCounts]] | None = None,
     totals: FixedTotals | None = None,
     rows: int | None = None,
     draw: Callable[[MarkovRandomField, Sequence[Clique]], NDArray[np.int64]] | None = None,
@@ -159,8 +159,8 @@ def synthesise(
     where its column alone shows no more of it than noise; `tails`: for columns, how many of their first cells are in
     order, of which the same holds of those at both ends, taken together. `initial`: what is known of the same rows
     already; `assumed`: what the model shall hold though it was not measured of them, so no bound follows from it.
-    `counted`: for columns, counts of cells that were chosen for being large, so the model is fitted to them beside what
-    is measured, but no bound follows from them.
+    `counted`: for columns, counts that earlier steps released of their cells; as cells may have been chosen for being
+    large, the model is fitted to them beside what is measured, but no bound follows from them.
     `totals`: counts that the rows have exactly; what they say is not measured, and no bound follows from it. `rows`:
     how many are made; as many as there seem to be, or as the totals say, unless said. `draw` makes them, of a model and
     the marginals that were measured, in place of the model; then there are as many as it makes. `limit`: the largest
@@ -245,7 +245,7 @@ class _Run:
     limit: int
     given: frozenset[str] = frozenset()
     totals: FixedTotals | None = None
-    counted: Mapping[str, SeenCounts] = field(default_factory=dict)
+    counted: Mapping[str, Sequence[SeenCounts]] = field(default_factory=dict)
     known: list[MarginalMeasurement] = field(default_factory=list)
     beside: list[MarginalMeasurement] = field(default_factory=list)
     log: list[Progress] = field(default_factory=list)
@@ -326,8 +326,7 @@ class _Run:
             empty = unseen(counts, float(self.schedule.single_sigma), self.rare.get(name), self.tails.get(name, 0))
             if empty.any() and not empty.all():
                 self.zeros[(name,)] = empty
-            if name in self.counted:
-                self.beside.append(self.counted[name].beside(name, counts))
+            self.beside += [one.beside(name, counts) for one in self.counted.get(name, ())]
             self.said((name,), 0.0)
         if self.schedule.method == "workload":
             for clique, one in zip(self.workload, self.schedule.rounds, strict=True):
@@ -342,7 +341,7 @@ class _Run:
         names = () if tree else self.schedule.singles
         precisions = {name: 1 / float(self.schedule.single_sigma) ** 2 for name in names}
         for name in self.counted.keys() & precisions.keys():
-            precisions[name] += 1 / float(self.counted[name].sigma) ** 2
+            precisions[name] += sum(1 / float(one.sigma) ** 2 for one in self.counted[name])
         often = partners(self.workload, names)
         offered = [
             (clique, weight)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 
 from discreet.trusted.ring_a.table import Column, Type, Value
@@ -42,36 +42,43 @@ def looks_of(column: Column) -> int:
 @dataclass(frozen=True)
 class FoundPrefixes:
     """The prefixes that were told from noise in looks at a column, and their noisy counts, each with noise of deviation
-    `sigma`. `values` have cells of their own and are not in these counts."""
+    `sigma`. `values` have cells of their own and are not in these counts. Where a look had no prefix to go on from, it
+    counted the column's cells as they stay, and the `whole` column is known by it."""
 
     column: Column
     values: tuple[Value, ...]
     sigma: float
-    counts: Mapping[str, int]
+    counts: Mapping[str, int] = field(default_factory=dict)
+    whole: tuple[tuple[int, ...], ...] = ()
 
     def looked_at(self, turn: int) -> ListedCells:
         """The cells of the look of this turn, from 0: each prefix of so many letters that was told, the most frequent
         first, with one more letter."""
-        told = [""] if not turn else self._frequent([one for one in self.counts if len(one) == turn], MOST_EXTENDED)
-        longer = tuple(one + letter for one in told for letter in _LETTERS)
-        return ListedCells(self.column, self.values, other=True, null=self.column.nulls, prefixes=longer)
+        longer = self._longer(turn)
+        return self._listed(longer) if longer else self.cells
 
-    def after(self, cells: ListedCells, counts: Sequence[int]) -> FoundPrefixes:
-        """With what a look at these cells told."""
-        if not cells.prefixes:
-            return self
-        first = len(cells.values)
-        seen = zip(cells.prefixes, counts[first : first + len(cells.prefixes)], strict=True)
-        clear = NormalDist(0, self.sigma).inv_cdf(1 - FALSE / len(cells.prefixes))
-        told = {prefix: int(count) for prefix, count in seen if count > clear}
-        return FoundPrefixes(self.column, self.values, self.sigma, {**self.counts, **told})
+    def after(self, turn: int, counts: Sequence[int]) -> FoundPrefixes:
+        """With what the look of this turn told."""
+        longer = self._longer(turn)
+        if not longer:
+            return replace(self, whole=(*self.whole, tuple(counts)))
+        clear = NormalDist(0, self.sigma).inv_cdf(1 - FALSE / len(longer))
+        first = len(self.values)
+        seen = zip(longer, counts[first : first + len(longer)], strict=True)
+        return replace(self, counts={**self.counts, **{prefix: count for prefix, count in seen if count > clear}})
 
     @property
     def cells(self) -> ListedCells:
         """The column's cells: its values; the prefixes that were told, where more than longer ones is left of them; and
         what has neither."""
-        kept = [one for one in self._frequent(list(self.counts), MOST_PREFIXES) if self._left(one)]
-        return ListedCells(self.column, self.values, other=True, null=self.column.nulls, prefixes=tuple(sorted(kept)))
+        return self._listed(sorted(one for one in self._frequent(list(self.counts), MOST_PREFIXES) if self._left(one)))
+
+    def _listed(self, prefixes: Sequence[str]) -> ListedCells:
+        return ListedCells(self.column, self.values, other=True, null=self.column.nulls, prefixes=tuple(prefixes))
+
+    def _longer(self, turn: int) -> list[str]:
+        told = [""] if not turn else self._frequent([one for one in self.counts if len(one) == turn], MOST_EXTENDED)
+        return [one + letter for one in told for letter in _LETTERS]
 
     def _frequent(self, prefixes: Sequence[str], most: int) -> list[str]:
         return sorted(prefixes, key=lambda one: (-self.counts[one], one))[:most]

@@ -41,7 +41,7 @@ class FoundCells:
     coding: Coding
     looks: Mapping[str, NoisyHistogram]
     left_out: Mapping[str, str]
-    counted: Mapping[str, SeenCounts]
+    counted: Mapping[str, Sequence[SeenCounts]]
 
 
 def carried_out(
@@ -190,7 +190,7 @@ def found_cells(call: Publication, run: InTurns) -> FoundCells:
     """Finds values and prefixes for columns that declare none, and bins for columns that need them."""
     values = {one.column.name: _values(call, run, one.column.name) for one in call.columns if one.found}
     begun = {
-        one.column.name: FoundPrefixes(one.column, tuple(values[one.column.name]), float(call.look_sigma), {})
+        one.column.name: FoundPrefixes(one.column, tuple(values[one.column.name]), float(call.look_sigma))
         for one in call.columns
         if one.found
     }
@@ -211,8 +211,8 @@ def found_cells(call: Publication, run: InTurns) -> FoundCells:
         coding = Coding(tuple(known[one.column.name] for one in call.columns if one.column.name in known))
         if _holds(call, coding):
             break
-    counted = {name: _seen(call, begun[name].cells, counts) for name, counts in values.items() if name not in left_out}
-    return FoundCells(coding, looks, left_out, counted if call.schedule.moved == 1 else {})
+    counted = {name: _seen(call, begun[name], counts) for name, counts in values.items() if name not in left_out}
+    return FoundCells(coding, looks, left_out, counted)
 
 
 def _looks(call: Publication, run: InTurns, begun: dict[str, FoundPrefixes]) -> dict[str, NoisyHistogram]:
@@ -228,7 +228,7 @@ def _looks(call: Publication, run: InTurns, begun: dict[str, FoundPrefixes]) -> 
             if isinstance(looked, Binned):
                 looks[name] = _look(one, run, looked, call.look_sigma)
             else:
-                begun[name] = begun[name].after(looked, run.measure((name,), call.look_sigma).tolist())
+                begun[name] = begun[name].after(turn, run.measure((name,), call.look_sigma).tolist())
     return looks
 
 
@@ -252,13 +252,17 @@ def _values(call: Publication, run: InTurns, name: str) -> dict[Value, int]:
     return dict(sorted([(value, count) for count, value in ranked if value is not None][:MOST_VALUES]))
 
 
-def _seen(call: Publication, cells: ListedCells, counts: Mapping[Value, int]) -> SeenCounts:
-    """What finding values told of their cells: where a person has one row, the number of persons is that of rows."""
-    values = np.zeros(cells.size, np.int64)
-    values[: len(counts)] = [counts[value] for value in cells.values]
+def _seen(call: Publication, found: FoundPrefixes, numbers: Mapping[Value, int]) -> list[SeenCounts]:
+    """What the first steps told of a column's cells. Numbers of persons are those of rows where a person has one."""
+    cells = found.cells
+    seen = [SeenCounts(np.array(one), np.ones(cells.size, bool), call.look_sigma) for one in found.whole]
+    if call.schedule.moved > 1:
+        return seen
     mechanism = call.finders[cells.column.name].parts[0].mechanism
     assert isinstance(mechanism, GaussianThreshold)
-    return SeenCounts(values, np.arange(cells.size) < len(counts), mechanism.sigma)
+    counts = np.zeros(cells.size, np.int64)
+    counts[: len(numbers)] = [numbers[value] for value in cells.values]
+    return [*seen, SeenCounts(counts, np.arange(cells.size) < len(numbers), mechanism.sigma)]
 
 
 def _looked_at(one: PublishedColumn, looks: Mapping[str, NoisyHistogram]) -> Binned:
