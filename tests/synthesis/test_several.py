@@ -337,7 +337,7 @@ def test_rows_that_cannot_be_are_never_made_below_others_either(epsilon: int) ->
 
 
 def test_tables_of_one_part_are_of_its_persons_at_its_price(tmp_path: Path) -> None:
-    """Women order on the web nine times in ten, men twice: at a price with little noise it shows whose rows were read."""
+    """Women order on the web nine times in ten, men twice: with little noise it shows whose rows were read."""
     for name, frame in shop(600).items():
         frame.to_csv(tmp_path / f"{name}.csv", index=False)
     (tmp_path / "shop.toml").write_text(

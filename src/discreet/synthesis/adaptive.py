@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from discreet.errors import QuestionError
 from discreet.markov import Clique, Domain, MarginalMeasurement, MarkovRandomField, fit
+from discreet.markov.measurement import total_rows
 from discreet.markov.tree import Graph, junction_tree
 from discreet.synthesis.bounds import Bound, Distance, Evidence
 from discreet.synthesis.candidates import (
@@ -80,6 +81,20 @@ class Measurer(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class SeenCounts:
+    """Noisy counts of some cells of a column, or of all, those that are `seen`, each with noise of deviation `sigma` in
+    what is measured: what finding the column's cells released of them."""
+
+    values: NDArray[np.int64]
+    seen: NDArray[np.bool_]
+    sigma: Fraction
+
+    def beside(self, name: str, counts: NDArray[np.int64]) -> MarginalMeasurement:
+        """The column's counts, those of cells that are not seen as they were measured otherwise."""
+        return MarginalMeasurement((name,), np.where(self.seen, self.values, counts), self.sigma)
+
+
 @dataclass(frozen=True)
 class Progress:
     """One step done: `clique` was measured; `spent` is the part of the batch used; `error` estimates how wrong the
@@ -130,6 +145,7 @@ def synthesise(
     tails: Mapping[str, int] | None = None,
     initial: Sequence[MarginalMeasurement] = (),
     assumed: Sequence[MarginalMeasurement] = (),
+    counted: Mapping[str, Sequence[SeenCounts]] | None = None,
     totals: FixedTotals | None = None,
     rows: int | None = None,
     draw: Callable[[MarkovRandomField, Sequence[Clique]], NDArray[np.int64]] | None = None,
@@ -142,6 +158,8 @@ def synthesise(
     where its column alone shows no more of it than noise; `tails`: for columns, how many of their first cells are in
     order, of which the same holds of those at both ends, taken together. `initial`: what is known of the same rows
     already; `assumed`: what the model shall hold though it was not measured of them, so no bound follows from it.
+    `counted`: for columns, counts that earlier steps released of their cells; as cells may have been chosen for being
+    large, the model is fitted to them beside what is measured, but no bound follows from them.
     `totals`: counts that the rows have exactly; what they say is not measured, and no bound follows from it. `rows`:
     how many are made; as many as there seem to be, or as the totals say, unless said. `draw` makes them, of a model and
     the marginals that were measured, in place of the model; then there are as many as it makes. `limit`: the largest
@@ -166,6 +184,7 @@ def synthesise(
         limit,
         given,
         totals,
+        dict(counted or {}),
     )
     with threadpool_limits(limits=1, user_api="blas"):  # small arrays: more threads only wait for each other
         run.prepare([*sure, *initial])
@@ -225,7 +244,9 @@ class _Run:
     limit: int
     given: frozenset[str] = frozenset()
     totals: FixedTotals | None = None
+    counted: Mapping[str, Sequence[SeenCounts]] = field(default_factory=dict)
     known: list[MarginalMeasurement] = field(default_factory=list)
+    beside: list[MarginalMeasurement] = field(default_factory=list)
     log: list[Progress] = field(default_factory=list)
     distances: dict[Clique, Distance] = field(default_factory=dict)
     used: float = 0.0
@@ -269,12 +290,12 @@ class _Run:
         potentials, limit = self.model.potentials, 4 * self.limit
         self.model = fit(
             self.domain,
-            self.known,
+            [*self.known, *self.beside],
             potentials=potentials,
             zeros=self.zeros,
             iterations=iterations,
             limit=limit,
-            rows=self.rows,
+            rows=self.rows if self.rows is not None or not self.beside else round(total_rows(self.known)),
         )
         return self.model
 
@@ -304,6 +325,7 @@ class _Run:
             empty = unseen(counts, float(self.schedule.single_sigma), self.rare.get(name), self.tails.get(name, 0))
             if empty.any() and not empty.all():
                 self.zeros[(name,)] = empty
+            self.beside += [one.beside(name, counts) for one in self.counted.get(name, ())]
             self.said((name,), 0.0)
         if self.schedule.method == "workload":
             for clique, one in zip(self.workload, self.schedule.rounds, strict=True):
@@ -317,6 +339,8 @@ class _Run:
         tree = self.schedule.method == "mst"
         names = () if tree else self.schedule.singles
         precisions = {name: 1 / float(self.schedule.single_sigma) ** 2 for name in names}
+        for name in self.counted.keys() & precisions.keys():
+            precisions[name] += sum(1 / float(one.sigma) ** 2 for one in self.counted[name])
         often = partners(self.workload, names)
         offered = [
             (clique, weight)

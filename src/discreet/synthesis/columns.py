@@ -12,6 +12,7 @@ from discreet.catalog import Declaration
 from discreet.errors import QuestionError, refused
 from discreet.procedures.arguments import columns_of, private_table
 from discreet.synthesis.cells import COARSE, FINE, NumberLine, line
+from discreet.synthesis.prefixes import looks_of
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Column, Table, Type
 from discreet.trusted.ring_c.coding import Binned, ListedCells
@@ -23,7 +24,8 @@ BINS = 32
 @dataclass(frozen=True)
 class PublishedColumn:
     """A column of the synthetic table. `coded` is how it becomes cells, None where its values have to be found; with a
-    `line` that is to be cut, `looks` says how often it is looked at before its bins stand."""
+    `line` that is to be cut, `looks` says how often it is looked at before its bins stand, and of a text how often for
+    prefixes of what was not found."""
 
     column: Column
     coded: ListedCells | Binned | None
@@ -117,7 +119,8 @@ def published(column: Column, bins: Any = None) -> PublishedColumn | None:
             raise refused(
                 "bins", f"{column.name} has no declared bounds", "bins", f"declare min and max of {column.name}"
             )
-        return PublishedColumn(column, None) if column.type in (Type.TEXT, Type.INTEGER) else None
+        found = PublishedColumn(column, None, looks=looks_of(column))
+        return found if column.type in (Type.TEXT, Type.INTEGER) else None
     if bins is not None:
         return PublishedColumn(column, along.binned(_cuts(along, bins)), along)
     if along.end() <= along.low:

@@ -138,6 +138,11 @@ def _bounds(call: Publication, coded: Sequence[ListedCells | Binned], left_out: 
         if isinstance(one, Binned):
             bins = f"{len(one.cuts) + 1} bins" if one.cuts else "one bin"
             words.append(f"{one.column.name} is cut into {bins}")
+        elif one.prefixes:
+            words.append(
+                f"{one.column.name}: a value that too few persons share stands as its first letters and *, as "
+                f"{one.names[len(one.values)]}; where these are too rare too, as (other)"
+            )
         elif one.other:
             words.append(f"{one.column.name}: values that too few persons share are one cell, (other)")
         if not one.null:
@@ -152,8 +157,8 @@ def declaration_of(call: Publication, coding: Coding) -> str:
     for one in coding.columns:
         column = one.column
         said = [f'type = "{column.type}"']
-        if isinstance(one, ListedCells) and one.values and column.type is not Type.BOOLEAN:
-            said.append("values = [" + ", ".join(_written(value) for value in one.values) + "]")
+        if isinstance(one, ListedCells) and one.listed and column.type is not Type.BOOLEAN:
+            said.append("values = [" + ", ".join(_written(value) for value in one.listed) + "]")
         elif isinstance(one, Binned):
             assert column.minimum is not None
             assert column.maximum is not None

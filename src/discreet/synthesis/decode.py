@@ -31,7 +31,7 @@ def stored(one: ListedCells | Binned, codes: Codes, drawn: NDArray[Any] | None) 
     none = codes == one.size - 1 if one.null else np.zeros(len(codes), bool)
     if isinstance(one, ListedCells):
         other: list[Any] = [OTHER if one.column.type is Type.TEXT else None] * one.other
-        values = [*(plain(value) for value in one.values), *other]
+        values = [*(plain(value) for value in one.listed), *other]
         return {"values": values, "places": pack(np.where(none, len(values), codes))}
     assert drawn is not None
     return {"whole" if drawn.dtype.kind == "i" else "numbers": pack(drawn), "none": pack(none)}

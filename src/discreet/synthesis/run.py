@@ -15,11 +15,13 @@ from discreet.errors import EngineError, QuestionError
 from discreet.ledger import Stored
 from discreet.markov import Clique, Domain
 from discreet.markov.tree import junction_tree
+from discreet.mechanisms import GaussianThreshold
 from discreet.release.content import ReleaseContent
-from discreet.synthesis.adaptive import LIMIT, Progress, SynthesisResult, synthesise
+from discreet.synthesis.adaptive import LIMIT, Progress, SeenCounts, SynthesisResult, synthesise
 from discreet.synthesis.cells import NoisyHistogram, gathered, refined
 from discreet.synthesis.columns import BINS, PublishedColumn
 from discreet.synthesis.content import content
+from discreet.synthesis.prefixes import FoundPrefixes
 from discreet.synthesis.publication import MOST_VALUES, Publication, coded, rules_about, zeros
 from discreet.trusted.ring_a.gate import Door
 from discreet.trusted.ring_a.table import Table, Value
@@ -33,12 +35,13 @@ Turn = Callable[[], AbstractContextManager[None]]
 
 @dataclass(frozen=True)
 class FoundCells:
-    """What the first steps released: cells for every column, fine looks at some, and columns that none was found
-    for."""
+    """What the first steps released: cells for every column, fine looks at some, columns that none was found for, and
+    of found values how often they are there."""
 
     coding: Coding
     looks: Mapping[str, NoisyHistogram]
     left_out: Mapping[str, str]
+    counted: Mapping[str, Sequence[SeenCounts]]
 
 
 def carried_out(
@@ -75,7 +78,7 @@ def published(call: Publication, marginals: Marginals, turn: Turn, tell: Tell) -
     run = InTurns(marginals, turn)
     found = found_cells(call, run)
     run.code(found.coding)
-    result = synthesised(call, found.coding, run, rows=call.rows, tell=tell)
+    result = synthesised(call, found.coding, run, rows=call.rows, counted=found.counted, tell=tell)
     said = {name for clique in (() if call.totals is None else call.totals.counts) for name in clique}
     if not result.measurements and not result.complete and said < set(found.coding.names):
         raise KeyboardInterrupt  # interrupted before there was anything to keep
@@ -182,31 +185,22 @@ class GateMeasurer:
 
 
 def found_cells(call: Publication, run: InTurns) -> FoundCells:
-    """Finds values for columns that declare none, and bins for columns that need them."""
-    left_out: dict[str, str] = {}
-    known: dict[str, ListedCells | Binned] = {}
-    for one in call.columns:
-        name = one.column.name
-        if one.coded is not None:
-            known[name] = one.coded
-            continue
-        values = _values(call, run, name)
-        if values:
-            known[name] = ListedCells(one.column, values, other=True, null=one.column.nulls)
-        else:
-            left_out[name] = "no value of it is shared by enough persons"
-    if not known:  # then at least how many rows have a value
-        known = {
-            one.column.name: ListedCells(one.column, (), other=True, null=one.column.nulls) for one in call.columns
-        }
+    """Finds values and prefixes for columns that declare none, and bins for columns that need them."""
+    values = {one.column.name: _values(call, run, one.column.name) for one in call.columns if one.found}
+    begun = {
+        one.column.name: FoundPrefixes(one.column, tuple(values[one.column.name]), float(call.look_sigma))
+        for one in call.columns
+        if one.found
+    }
+    looks = _looks(call, run, begun)
+    known: dict[str, ListedCells | Binned] = {
+        one.column.name: one.coded if one.coded is not None else begun[one.column.name].cells for one in call.columns
+    }
+    empty = [name for name, one in begun.items() if not one.cells.listed]
+    left_out = dict.fromkeys(empty, "no value of it is shared by enough persons")
+    if len(left_out) == len(known):  # then at least how many rows have a value
         left_out = {}
-    looks: dict[str, NoisyHistogram] = {}
-    cutting = [one for one in call.columns if one.looks]
-    for turn in range(max((one.looks for one in cutting), default=0)):
-        now = [one for one in cutting if one.looks > turn]
-        run.code(Coding(tuple(_looked_at(one, looks) for one in now)))
-        for one in now:
-            looks[one.column.name] = _look(one, run, _looked_at(one, looks), call.look_sigma)
+    known = {name: one for name, one in known.items() if name not in left_out}
     for parts in (BINS, BINS // 2, BINS // 4, BINS // 8, 1):
         for one in call.columns:
             if one.line is not None:
@@ -215,7 +209,25 @@ def found_cells(call: Publication, run: InTurns) -> FoundCells:
         coding = Coding(tuple(known[one.column.name] for one in call.columns if one.column.name in known))
         if _holds(call, coding):
             break
-    return FoundCells(coding, looks, left_out)
+    counted = {name: _seen(call, begun[name], counts) for name, counts in values.items() if name not in left_out}
+    return FoundCells(coding, looks, left_out, counted)
+
+
+def _looks(call: Publication, run: InTurns, begun: dict[str, FoundPrefixes]) -> dict[str, NoisyHistogram]:
+    """Looks at columns until bins and prefixes stand, one column after another in each turn: gives the last look at
+    each that is cut, and puts what was told of prefixes into `begun`."""
+    looks: dict[str, NoisyHistogram] = {}
+    for turn in range(max((one.looks for one in call.columns), default=0)):
+        now = [one for one in call.columns if one.looks > turn]
+        cells = [begun[one.column.name].looked_at(turn) if one.found else _looked_at(one, looks) for one in now]
+        run.code(Coding(tuple(cells)))
+        for one, looked in zip(now, cells, strict=True):
+            name = one.column.name
+            if isinstance(looked, Binned):
+                looks[name] = _look(one, run, looked, call.look_sigma)
+            else:
+                begun[name] = begun[name].after(turn, run.measure((name,), call.look_sigma).tolist())
+    return looks
 
 
 def _holds(call: Publication, coding: Coding) -> bool:
@@ -229,14 +241,26 @@ def _holds(call: Publication, coding: Coding) -> bool:
     return junction_tree(Domain(coding.names, coding.sizes), certain).cells <= LIMIT
 
 
-def _values(call: Publication, run: InTurns, name: str) -> tuple[Value, ...]:
-    """The values that enough persons share, the most frequent ones, in the order of the values."""
-    finder = call.finders[name]
-    noisy = run.find(finder)
+def _values(call: Publication, run: InTurns, name: str) -> dict[Value, int]:
+    """The values that enough persons share, the most frequent ones, in the order of the values; and of each the noisy
+    number of persons."""
+    noisy = run.find(call.finders[name])
     counts = noisy.parts[0][0] if noisy.keys else ()
     ranked = sorted(zip(counts, (keys[0] for keys in noisy.keys), strict=True), key=lambda pair: -pair[0])
-    chosen = [value for _, value in ranked if value is not None][:MOST_VALUES]
-    return tuple(sorted(chosen))
+    return dict(sorted([(value, count) for count, value in ranked if value is not None][:MOST_VALUES]))
+
+
+def _seen(call: Publication, found: FoundPrefixes, numbers: Mapping[Value, int]) -> list[SeenCounts]:
+    """What the first steps told of a column's cells. Numbers of persons are those of rows where a person has one."""
+    cells = found.cells
+    seen = [SeenCounts(np.array(one), np.ones(cells.size, bool), call.look_sigma) for one in found.whole]
+    if call.schedule.moved > 1:
+        return seen
+    mechanism = call.finders[cells.column.name].parts[0].mechanism
+    assert isinstance(mechanism, GaussianThreshold)
+    counts = np.zeros(cells.size, np.int64)
+    counts[: len(numbers)] = [numbers[value] for value in cells.values]
+    return [*seen, SeenCounts(counts, np.arange(cells.size) < len(numbers), mechanism.sigma)]
 
 
 def _looked_at(one: PublishedColumn, looks: Mapping[str, NoisyHistogram]) -> Binned:

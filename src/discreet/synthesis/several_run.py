@@ -83,7 +83,7 @@ def _table(
     if one.parent is None:
         coding, parents = found.coding, np.zeros(0, np.int64)
         run.code(coding)
-        result = synthesised(each, coding, run, numbers, tell=tell)
+        result = synthesised(each, coding, run, numbers, counted=found.counted, tell=tell)
     else:
         above, given, parents = _above(one, made, call)
         coding = Coding((*above, *found.coding.columns))

@@ -225,10 +225,11 @@ def _counted(curator: Curator) -> None:
     early = Call("less", (at, Literal(datetime.datetime(2020, 1, 1), Type.TIMESTAMP)), Type.BOOLEAN)
     engine.cells(listed, early, table)
     engine.cells(listed, Call("less", (days, Literal(3, Type.INTEGER)), Type.BOOLEAN), table)
-    many = Coding((ListedCells(table.column("clinic"), ("north", "Ünder", "a'b", 'c"d', "e\\f", *town), other=True),))
-    rows = engine.code(many, table)
-    engine.marginals(rows, [["clinic"]])
-    engine.uncode(rows)
+    names = ("north", "Ünder", "a'b", 'c"d', "e\\f", *town)
+    for values, prefixes in ((names, ()), (names, ("n", "so", "'")), ((), ("n", "no", "Ü", "\\"))):
+        rows = engine.code(Coding((ListedCells(table.column("clinic"), values, other=True, prefixes=prefixes),)), table)
+        engine.marginals(rows, [["clinic"]])
+        engine.uncode(rows)
 
 
 def _mean(rows: Any) -> float:

@@ -82,14 +82,17 @@ def loaded(rows: Sequence[tuple[Any, ...]], most: int) -> tuple[DuckDB, Table]:
     return engine, table
 
 
-def coding(table: Table, *, null: bool, other: bool, texts: int) -> Coding:
+PREFIXES = ("b", "x", "xx", "x" * 12, "it", "é", "\x00", "0", "zz")
+
+
+def coding(table: Table, *, null: bool, other: bool, texts: int, prefixes: int = 0) -> Coding:
     text, number, whole = (table.column(name) for name in ("t", "x", "i"))
     assert text is not None
     assert number is not None
     assert whole is not None
     return Coding(
         (
-            ListedCells(text, tuple(TEXTS[:texts]), other=other, null=null),
+            ListedCells(text, tuple(TEXTS[:texts]), other=other, null=null, prefixes=PREFIXES[:prefixes]),
             Binned(number, (Fraction(0), Fraction(1, 10), Fraction(3, 10), Fraction(1)), null=null),
             Binned(whole, (-1, 0, 2**63 - 1), null=null),
         )
@@ -105,19 +108,24 @@ def cell(coded: ListedCells | Binned, value: Any) -> int | None:
         return sum(float(cut) <= value if isinstance(cut, Fraction) else cut <= value for cut in coded.cuts)  # type: ignore[operator]
     if value in coded.values:
         return coded.values.index(value)
-    return len(coded.values) if coded.other else none
+    begun = [one for one in coded.prefixes if value.startswith(one)]
+    if begun:
+        return len(coded.values) + coded.prefixes.index(max(begun, key=len))
+    return len(coded.values) + len(coded.prefixes) if coded.other else none
 
 
 CLIQUES: list[tuple[str, ...]] = [(), ("t",), ("x",), ("i",), ("i", "x"), ("t", "x", "i"), ("x", "t", "i")]
 
 
 @settings(max_examples=15, deadline=None)
-@given(ROWS, st.booleans(), st.booleans(), st.sampled_from([0, 3, 10]))
-def test_marginals_are_those_of_plain_python(rows: list[tuple[Any, ...]], null: bool, other: bool, texts: int) -> None:
-    if texts == 0 and not null and not other:
+@given(ROWS, st.booleans(), st.booleans(), st.sampled_from([0, 3, 10]), st.sampled_from([0, 0, 1, 9]))
+def test_marginals_are_those_of_plain_python(
+    rows: list[tuple[Any, ...]], null: bool, other: bool, texts: int, prefixes: int
+) -> None:
+    if texts == prefixes == 0 and not null and not other:
         return  # no cell at all: refused
     engine, table = loaded(rows, most=100)
-    known = coding(table, null=null, other=other, texts=texts)
+    known = coding(table, null=null, other=other, texts=texts, prefixes=prefixes)
     coded = engine.code(known, table)
     names = ("t", "x", "i")
     cells = [[cell(one, value) for one, value in zip(known.columns, row[1:], strict=True)] for row in rows]
@@ -141,7 +149,7 @@ def test_one_person_moves_a_marginal_by_no_more_than_the_rows_that_count(
     what a person adds is what the engine counts of that person alone."""
     for person in {row[0] for row in rows}:
         engine, table = loaded([row for row in rows if row[0] == person], most)
-        known = coding(table, null=True, other=True, texts=3)
+        known = coding(table, null=True, other=True, texts=3, prefixes=9)
         for marginal in engine.marginals(engine.code(known, table), CLIQUES):
             assert marginal.sum() == min(most, sum(row[0] == person for row in rows))
         engine.close()
@@ -157,6 +165,14 @@ def test_a_coding_is_checked() -> None:
         Coding((Binned(number, ()), Binned(number, ())))
     with pytest.raises(ValueError, match="cell"):
         Coding((ListedCells(number, (), null=False),))
+    with pytest.raises(ValueError, match="only texts"):
+        ListedCells(number, (), prefixes=("1",))
+    text = Column("t", Type.TEXT)
+    for odd in (("a", "a"), ("",)):
+        with pytest.raises(ValueError, match="different texts"):
+            ListedCells(text, (), prefixes=odd)
+    assert ListedCells(text, ("ab",), True, True, ("a",)).names == ("ab", "a*", "(other)", "(none)")
+    assert repr(ListedCells(text, ("ab",))) == f"ListedCells(column={text!r}, values=('ab',), other=False, null=True)"
     wide = Column("w", Type.INTEGER)
     known = Coding((Binned(wide, tuple(range(1 << 13))), Binned(number, tuple(map(Fraction, range(1 << 13))))))
     with pytest.raises(ValueError, match="cells"):

@@ -159,8 +159,10 @@ def _code(coded: ListedCells | Binned, column: str, dialect: Dialect) -> str:
     if isinstance(coded, Binned):
         cell = _bin(column, [_literal(cut, kind, dialect) for cut in coded.cuts], 0)
     else:
-        elsewhere = str(len(coded.values)) if coded.other else null
-        cell = f"COALESCE({_place(column, kind, coded.values, dialect)}, {elsewhere})" if coded.values else elsewhere
+        places = [_place(column, kind, coded.values, dialect)] if coded.values else []
+        places += _begun(column, coded, dialect)
+        elsewhere = str(len(coded.listed)) if coded.other else null
+        cell = f"COALESCE({', '.join([*places, elsewhere])})" if places else elsewhere
     return f"CASE WHEN {column} IS NULL THEN {null} ELSE {cell} END"
 
 
@@ -171,6 +173,19 @@ def _place(column: str, kind: Type, values: Sequence[Value], dialect: Dialect) -
         return dialect.text(function("place_among", exp.column(column), *constants))
     known = [_literal(value, kind, dialect) for value in values]
     return f"CASE {' '.join(f'WHEN {column} = {value} THEN {at}' for at, value in enumerate(known))} END"
+
+
+def _begun(column: str, coded: ListedCells, dialect: Dialect) -> list[str]:
+    """The cells of the prefixes that a row's value begins with, the longest first: as many look-ups as there are
+    lengths, each in time that is linear in the text at most; NULL where it is none of them."""
+    first = exp.cast(exp.Literal.string(str(len(coded.values))), "BIGINT")
+    found = []
+    for length in sorted({len(one) for one in coded.prefixes}, reverse=True):
+        start = function("left", exp.column(column), exp.Literal.number(length))
+        constants = (literal(Literal(one, Type.TEXT)) for one in coded.prefixes)
+        place = exp.cast(function("place_among", start, *constants), "BIGINT")
+        found.append(dialect.text(exp.Add(this=place, expression=first)))
+    return found
 
 
 def _bin(column: str, cuts: Sequence[str], first: int) -> str:

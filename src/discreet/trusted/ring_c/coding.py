@@ -14,10 +14,10 @@ import bisect
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
-from discreet.trusted.ring_a.table import Column, Table, Value
+from discreet.trusted.ring_a.table import Column, Table, Type, Value
 
 MOST_CELLS = 1 << 25
 """One marginal holds at most so many cells."""
@@ -25,22 +25,36 @@ MOST_CELLS = 1 << 25
 
 @dataclass(frozen=True)
 class ListedCells:
-    """A cell for each of these values, then one for all `other` values if there is one, then one for NULL if there is
-    one. Without `other`, a value that is not listed counts as NULL."""
+    """A cell for each of these values; of texts one for each of these `prefixes`, with the other values that begin with
+    it and with no longer one; then one for all `other` values if there is one, then one for NULL if there is one.
+    Without `other`, a value that has no cell counts as NULL."""
 
     column: Column
     values: tuple[Value, ...]
     other: bool = False
     null: bool = True
+    prefixes: tuple[str, ...] = field(default=(), repr=False)
+    """They are found in a run; what is declared has none, and keys of stored answers are made of its repr."""
+
+    def __post_init__(self) -> None:
+        if self.prefixes and self.column.type is not Type.TEXT:
+            raise ValueError("only texts have prefixes")
+        if len(set(self.prefixes)) != len(self.prefixes) or "" in self.prefixes:
+            raise ValueError("prefixes are different texts of one character or more")
 
     @property
     def size(self) -> int:
-        return len(self.values) + self.other + self.null
+        return len(self.values) + len(self.prefixes) + self.other + self.null
+
+    @property
+    def listed(self) -> tuple[Value, ...]:
+        """What stands for the cells in rows, but for other values and NULL: `C34*` for the rest of a prefix."""
+        return (*self.values, *(f"{one}*" for one in self.prefixes))
 
     @property
     def names(self) -> tuple[str, ...]:
         """The cells in words."""
-        return (*(str(value) for value in self.values), *("(other)",) * self.other, *("(none)",) * self.null)
+        return (*map(str, self.listed), *("(other)",) * self.other, *("(none)",) * self.null)
 
 
 @dataclass(frozen=True)
