@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from discreet.errors import QuestionError
 from discreet.markov import Clique, Domain, MarginalMeasurement, MarkovRandomField, fit
+from discreet.markov.measurement import averages
 from discreet.markov.tree import Graph, junction_tree
 from discreet.synthesis.bounds import Bound, Distance, Evidence
 from discreet.synthesis.candidates import (
@@ -35,6 +36,7 @@ from discreet.synthesis.candidates import (
     weights,
 )
 from discreet.synthesis.gains import SILENT, Heard, heard, partners, single_gains
+from discreet.synthesis.prior import Prior
 from discreet.synthesis.schedule import Round, Schedule, closure, inside
 from discreet.synthesis.totals import FixedTotals, Zeros
 
@@ -97,7 +99,8 @@ class Progress:
 class SynthesisResult:
     """What was measured, the model of it, and rows that follow it, coded as the domain says.
 
-    `complete` is False where it was stopped early; all is charged then too. `log` has an entry for each step;
+    `carried` is what an earlier release says of it, as it was weighted. `complete` is False where it was stopped early;
+    all is charged then too. `log` has an entry for each step;
     `evidence` is what bounds on the error of any answers follow from.
     """
 
@@ -108,6 +111,7 @@ class SynthesisResult:
     log: tuple[Progress, ...]
     complete: bool
     evidence: Evidence
+    carried: tuple[MarginalMeasurement, ...] = ()
 
     @cached_property
     def bounds(self) -> Mapping[Clique, Bound]:
@@ -132,6 +136,7 @@ def synthesise(
     initial: Sequence[MarginalMeasurement] = (),
     assumed: Sequence[MarginalMeasurement] = (),
     totals: FixedTotals | None = None,
+    prior: Prior | None = None,
     rows: int | None = None,
     draw: Callable[[MarkovRandomField, Sequence[Clique]], NDArray[np.int64]] | None = None,
     tell: Callable[[Progress], None] | None = None,
@@ -143,8 +148,9 @@ def synthesise(
     where its column alone shows no more of it than noise; `tails`: for columns, how many of their first cells are in
     order, of which the same holds of those at both ends, taken together. `initial`: what is known of the same rows
     already; `assumed`: what the model shall hold though it was not measured of them, so no bound follows from it.
-    `totals`: counts that the rows have exactly; what they say is not measured, and no bound follows from it. `rows`:
-    how many are made; as many as there seem to be, or as the totals say, unless said. `draw` makes them, of a model and
+    `totals`: counts that the rows have exactly; what they say is not measured, and no bound follows from it. `prior`:
+    what an earlier release says; it is weighted by how far it is off, and no bound follows from it. `rows`: how many
+    are made; as many as there seem to be, or as the totals say, unless said. `draw` makes them, of a model and
     the marginals that were measured, in place of the model; then there are as many as it makes. `limit`: the largest
     number of cells of the model. `tell` is called after each step; where it raises, or the user interrupts, no more is
     measured and the result is made of what there is.
@@ -167,6 +173,7 @@ def synthesise(
         limit,
         given,
         totals,
+        prior,
     )
     with threadpool_limits(limits=1, user_api="blas"):  # small arrays: more threads only wait for each other
         run.prepare([*sure, *initial])
@@ -194,10 +201,11 @@ def synthesise(
             model = replace(model, total=float(len(table)))
         complete = complete and run.compared(model, table)
         evidence = run.evidence(measured, len(initial))
-        return SynthesisResult(model, table, measured, run.workload, tuple(run.log), complete, evidence)
+        log = tuple(run.log)
+        return SynthesisResult(model, table, measured, run.workload, log, complete, evidence, run.expected)
 
 
-def unseen(counts: NDArray[np.int64], sigma: float, rare: int | None, ordered: int) -> NDArray[np.bool_]:
+def unseen(counts: NDArray[np.float64], sigma: float, rare: int | None, ordered: int) -> NDArray[np.bool_]:
     """The cells of a column that its noisy counts show nothing of: the `rare` one, where it is no more than noise; and
     of the `ordered` first those at either end, as long as all that are further out are no more than noise together."""
     empty = np.zeros(counts.shape, bool)
@@ -226,9 +234,11 @@ class _Run:
     limit: int
     given: frozenset[str] = frozenset()
     totals: FixedTotals | None = None
+    prior: Prior | None = None
     known: list[MarginalMeasurement] = field(default_factory=list)
     log: list[Progress] = field(default_factory=list)
     distances: dict[Clique, Distance] = field(default_factory=dict)
+    expected: tuple[MarginalMeasurement, ...] = ()
     used: float = 0.0
 
     @property
@@ -249,9 +259,12 @@ class _Run:
                 fix="take fewer columns together, or give them fewer and coarser cells",
             )
         fixed = self.workload if self.schedule.method == "workload" else ()
-        for one in initial:
+        self.known = list(initial)
+        self.expect()
+        for one in (*self.known, *self.expected):
             one.check(self.domain)
-        tree = junction_tree(self.domain, [*fixed, *self.zeros, *(one.clique for one in initial)])
+        held = (one.clique for one in (*self.known, *self.expected))
+        tree = junction_tree(self.domain, [*fixed, *self.zeros, *held])
         if tree.cells > self.limit:
             raise QuestionError(
                 "domain",
@@ -259,18 +272,21 @@ class _Run:
                 where=", ".join(tree.largest),
                 fix="take fewer columns together, or give them fewer and coarser cells",
             )
-        self.known = list(initial)
-        self.model = fit(
-            self.domain, self.known, zeros=self.zeros, iterations=BETWEEN, limit=self.limit, rows=self.rows
-        )
+        known = [*self.known, *self.expected]
+        self.model = fit(self.domain, known, zeros=self.zeros, iterations=BETWEEN, limit=self.limit, rows=self.rows)
         self.room = Room(self.domain, Graph.of(self.domain, self.model.tree.cliques))
         self.least = self.model.tree.cells
+
+    def expect(self) -> None:
+        """Weighs what the earlier release says by what was measured until now."""
+        if self.prior is not None:
+            self.expected = self.prior.today(self.known, self.rows)
 
     def fitted(self, iterations: int) -> MarkovRandomField:
         potentials, limit = self.model.potentials, 4 * self.limit
         self.model = fit(
             self.domain,
-            self.known,
+            [*self.known, *self.expected],
             potentials=potentials,
             zeros=self.zeros,
             iterations=iterations,
@@ -284,6 +300,7 @@ class _Run:
         self.known.append(MarginalMeasurement(clique, values, sigma))
         self.used += 1 / float(sigma) ** 2
         self.room.add(clique)
+        self.expect()
         return values
 
     def said(self, clique: Clique, error: float) -> None:
@@ -301,8 +318,9 @@ class _Run:
         """Makes the measurements that do not depend on results: single columns, and the workload for the method
         `workload`."""
         for name in self.schedule.singles:
-            counts = self.measured((name,), self.schedule.single_sigma)
-            empty = unseen(counts, float(self.schedule.single_sigma), self.rare.get(name), self.tails.get(name, 0))
+            self.measured((name,), self.schedule.single_sigma)
+            (counts,) = averages([one for one in (*self.known, *self.expected) if one.clique == (name,)])
+            empty = unseen(counts.values, counts.sigma, self.rare.get(name), self.tails.get(name, 0))
             if empty.any() and not empty.all():
                 self.zeros[(name,)] = empty
             self.said((name,), 0.0)
@@ -317,7 +335,9 @@ class _Run:
         """Runs the rounds: fit, select, measure. The limit on the model's size grows with the budget used."""
         tree = self.schedule.method == "mst"
         names = () if tree else self.schedule.singles
-        precisions = {name: 1 / float(self.schedule.single_sigma) ** 2 for name in names}
+        alone = averages([one for one in (*self.known, *self.expected) if len(one.clique) == 1])
+        known = {one.like.clique[0]: one.sigma**-2 for one in alone}
+        precisions = {name: known[name] for name in names}
         often = partners(self.workload, names)
         offered = [
             (clique, weight)

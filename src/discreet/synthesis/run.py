@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,9 +18,10 @@ from discreet.markov.tree import junction_tree
 from discreet.release.content import ReleaseContent
 from discreet.synthesis.adaptive import LIMIT, Progress, SynthesisResult, synthesise
 from discreet.synthesis.cells import NoisyHistogram, gathered, refined
-from discreet.synthesis.columns import BINS, PublishedColumn
+from discreet.synthesis.columns import BINS, MOST_VALUES, PublishedColumn
 from discreet.synthesis.content import content
-from discreet.synthesis.publication import MOST_VALUES, Publication, coded, rules_about, zeros
+from discreet.synthesis.earlier import start
+from discreet.synthesis.publication import Publication, coded, rules_about, zeros
 from discreet.trusted.ring_a.gate import Door
 from discreet.trusted.ring_a.table import Table, Value
 from discreet.trusted.ring_b.questions import Noisy, QuestionMeasurement
@@ -79,7 +80,10 @@ def published(call: Publication, marginals: Marginals, turn: Turn, tell: Tell) -
     said = {name for clique in (() if call.totals is None else call.totals.counts) for name in clique}
     if not result.measurements and not result.complete and said < set(found.coding.names):
         raise KeyboardInterrupt  # interrupted before there was anything to keep
-    return content(call, found.coding, found.looks, {**call.left_out, **found.left_out}, result)
+    whole = content(call, found.coding, found.looks, {**call.left_out, **found.left_out}, result)
+    lines = {one.column.name: one.line for one in call.columns if one.line is not None}
+    handed = start(found.coding, lines, found.looks, result.carried)
+    return replace(whole, more={**whole.more, "start": handed})
 
 
 def synthesised(
@@ -99,6 +103,7 @@ def synthesised(
     tails = {one.column.name: one.size - one.null for one in free if one.column.name in numbers}
     domain = Domain(coding.names, coding.sizes)
     measurer = GateMeasurer(run, call.schedule.compared)
+    prior = None if call.earlier is None else call.earlier.prior(domain, certain(call, coding))
     try:
         return synthesise(
             call.schedule.among(domain),
@@ -108,6 +113,7 @@ def synthesised(
             rare=rare,
             tails=tails,
             totals=call.totals,
+            prior=prior,
             **said,
         )
     except QuestionError:  # the private cells are too many after all
@@ -202,7 +208,7 @@ def found_cells(call: Publication, run: InTurns) -> FoundCells:
             one.column.name: ListedCells(one.column, (), other=True, null=one.column.nulls) for one in call.columns
         }
         left_out = {}
-    looks: dict[str, NoisyHistogram] = {}
+    looks = dict(call.looks)
     cutting = [one for one in call.columns if one.looks]
     for turn in range(max((one.looks for one in cutting), default=0)):
         now = [one for one in cutting if one.looks > turn]
@@ -223,12 +229,16 @@ def found_cells(call: Publication, run: InTurns) -> FoundCells:
 def _holds(call: Publication, coding: Coding) -> bool:
     """Whether a model can hold what is certain to be in it: how finely columns are cut follows from their rows, and no
     row may make a publication fail that is paid."""
+    return junction_tree(Domain(coding.names, coding.sizes), certain(call, coding)).cells <= LIMIT
+
+
+def certain(call: Publication, coding: Coding) -> list[Clique]:
+    """The columns that stand in the model together whatever is measured."""
     lines = {one.column.name: one.line for one in call.columns if one.line is not None}
     named = call.schedule.workload if call.schedule.method == "workload" else ()
     fixed = [one for one in named if set(one) <= set(coding.names)]
     sure = () if call.totals is None else call.totals.counts
-    certain = [*fixed, *sure, *zeros(call.impossible, coding, lines, call.orders)]
-    return junction_tree(Domain(coding.names, coding.sizes), certain).cells <= LIMIT
+    return [*fixed, *sure, *zeros(call.impossible, coding, lines, call.orders)]
 
 
 def _values(call: Publication, run: InTurns, name: str) -> tuple[Value, ...]:
