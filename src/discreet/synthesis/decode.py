@@ -130,9 +130,10 @@ class SyntheticColumn:
     type: Type
     values: NDArray[Any]
 
-    def plain(self) -> list[Any]:
-        """As Python's own values."""
-        return list(self.values.tolist()) if self.type not in (Type.DATE, Type.TIMESTAMP) else list(self.values)
+    def plain(self, some: slice = slice(None)) -> list[Any]:
+        """As Python's own values, of all rows or of some."""
+        values = self.values[some]
+        return list(values.tolist()) if self.type not in (Type.DATE, Type.TIMESTAMP) else list(values)
 
 
 def read(kind: Type, column: Mapping[str, Any]) -> SyntheticColumn:
@@ -148,19 +149,24 @@ def read(kind: Type, column: Mapping[str, Any]) -> SyntheticColumn:
         return SyntheticColumn(kind, known[unpack(column["places"])])
     none = unpack(column["none"])
     if "numbers" in column:
-        numbers = unpack(column["numbers"]).astype(object)
-        numbers[none] = None
-        return SyntheticColumn(kind, numbers)
+        return SyntheticColumn(kind, _with(unpack(column["numbers"]), none))
     whole = unpack(column["whole"])
     if kind is Type.INTEGER:
-        values = whole.astype(object)
-    else:
-        distinct, places = np.unique(whole, return_inverse=True)
-        known = np.empty(len(distinct), object)
-        known[:] = [_moment(place, kind) for place in distinct.tolist()]
-        values = known[places]
+        return SyntheticColumn(kind, _with(whole, none))
+    distinct, places = np.unique(whole, return_inverse=True)
+    known = np.empty(len(distinct), object)
+    known[:] = [_moment(place, kind) for place in distinct.tolist()]
+    values = known[places]
     values[none] = None
     return SyntheticColumn(kind, values)
+
+
+def _with(values: NDArray[Any], none: NDArray[np.bool_]) -> NDArray[Any]:
+    """The values, as Python's own where some of them are None."""
+    if none.any():
+        values = values.astype(object)
+        values[none] = None
+    return values
 
 
 def _typed(value: Any, kind: Type) -> Any:
