@@ -138,6 +138,7 @@ def synthesise(
     totals: FixedTotals | None = None,
     prior: Prior | None = None,
     rows: int | None = None,
+    most_rows: int = MOST_ROWS,
     draw: Callable[[MarkovRandomField, Sequence[Clique]], NDArray[np.int64]] | None = None,
     tell: Callable[[Progress], None] | None = None,
     limit: int = LIMIT,
@@ -150,10 +151,10 @@ def synthesise(
     already; `assumed`: what the model shall hold though it was not measured of them, so no bound follows from it.
     `totals`: counts that the rows have exactly; what they say is not measured, and no bound follows from it. `prior`:
     what an earlier release says; it is weighted by how far it is off, and no bound follows from it. `rows`: how many
-    are made; as many as there seem to be, or as the totals say, unless said. `draw` makes them, of a model and
-    the marginals that were measured, in place of the model; then there are as many as it makes. `limit`: the largest
-    number of cells of the model. `tell` is called after each step; where it raises, or the user interrupts, no more is
-    measured and the result is made of what there is.
+    are made; as many as there seem to be, up to `most_rows`, or as the totals say, unless said. `draw` makes them, of a
+    model and the marginals that were measured, in place of the model; then there are as many as it makes. `limit`: the
+    largest number of cells of the model. `tell` is called after each step; where it raises, or the user interrupts, no
+    more is measured and the result is made of what there is.
     Raises QuestionError, before anything is measured, where the zeros contradict each other or the domain is too large.
     """
     given = frozenset(name for one in assumed for name in one.clique)
@@ -195,7 +196,7 @@ def synthesise(
             except KeyboardInterrupt:
                 complete, table = False, totals.met(model, zeros or {})
         elif draw is None:
-            table = model.sample(min(MOST_ROWS, max(1, round(model.total))) if rows is None else rows)
+            table = model.sample(min(most_rows, max(1, round(model.total))) if rows is None else rows)
         else:
             table = draw(model, [one.clique for one in measured])
             model = replace(model, total=float(len(table)))

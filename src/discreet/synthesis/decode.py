@@ -98,9 +98,10 @@ def _steps(
     which are exact."""
     firsts = [int((part - low) / unit) for part in parts]
     lengths = [after - before for before, after in itertools.pairwise(firsts)]
-    shares = generator.random(len(chosen))
+    shares: NDArray[np.float64] = generator.random(len(chosen))
     if unit * firsts[-1] < 1 << 53 and abs(low) < 1 << 62:
-        return np.array(firsts, np.int64)[chosen] + np.floor(shares * np.array(lengths, float)[chosen]).astype(np.int64)
+        within: Codes = np.floor(shares * np.array(lengths, float)[chosen]).astype(np.int64)
+        return np.array(firsts, np.int64)[chosen] + within
     pairs = zip(shares.tolist(), chosen.tolist(), strict=True)
     return np.array([firsts[place] + int(Fraction(share) * lengths[place]) for share, place in pairs], object)
 

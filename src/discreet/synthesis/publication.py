@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from discreet.accounting import Declared, Filter, Gaussian
 from discreet.accounting.balance import event_delta, price_delta
 from discreet.catalog import Declaration
-from discreet.catalog.model import Condition, Orders, Rules
+from discreet.catalog.model import Condition, EngineLimits, Orders, Rules
 from discreet.catalog.orders import apart
 from discreet.errors import refused
 from discreet.markov import Domain, fit
@@ -25,7 +25,7 @@ from discreet.plan.measurement import Measurement, Price
 from discreet.procedures.arguments import amount, epsilon_of, private_table, whole
 from discreet.release.content import Cost
 from discreet.sql import lower
-from discreet.synthesis.adaptive import LIMIT
+from discreet.synthesis.adaptive import LIMIT, MOST_ROWS
 from discreet.synthesis.cells import FINE, NoisyHistogram, NumberLine
 from discreet.synthesis.columns import BINS, PublishedColumn, referred, wanted
 from discreet.synthesis.earlier import Earlier
@@ -40,7 +40,8 @@ from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells, rows_of_person
 
-MOST_ROWS = 10_000_000
+BYTES = 32
+"""About so many bytes a value of a made row takes in the owner's process, until the release is stored."""
 MOST_COLUMNS = 10
 """Of a named marginal."""
 _LOOK = Fraction(4, 100)  # of the price, as μ², for finding a column's values, or looking at it once
@@ -69,6 +70,8 @@ class Publication:
     earlier: Earlier | None = None
     looks: Mapping[str, NoisyHistogram] = field(default_factory=dict)
     """How values lie inside bins, as an earlier release saw it."""
+    most_rows: int = MOST_ROWS
+    """No more rows are made where the call does not say how many."""
 
     @cached_property
     def declared(self) -> Declared:
@@ -146,6 +149,10 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
     if totals is not None and rows not in (None, totals.rows):
         fix = f"leave rows out: there will be {totals.rows:,}"
         raise refused("rows", "the declared totals say how many rows there are", "rows", fix)
+    most = rows_that_fit(len(kept) + len(sums), declaration.limits.memory_gib)
+    if max(rows or 0, 0 if totals is None else totals.rows) > most:
+        message = f"at most {most:,} rows of {len(kept) + len(sums)} columns fit into engine.memory_gib"
+        raise refused("rows", message, "rows", "make fewer rows, or raise engine.memory_gib")
     price = epsilon_of(declaration, options.epsilon)
     spend = delta_of(declaration, price, options.delta)
     search = [one for one in kept if one.found]
@@ -191,7 +198,13 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
         sums,
         earlier,
         looks,
+        most,
     )
+
+
+def rows_that_fit(columns: int, memory_gib: int = EngineLimits.memory_gib) -> int:
+    """How many rows of so many columns are made at most: what the engine may take, its owner may take for these."""
+    return min(MOST_ROWS, (memory_gib << 30) // (BYTES * columns))
 
 
 @dataclass(frozen=True)

@@ -114,6 +114,7 @@ def synthesised(
             tails=tails,
             totals=call.totals,
             prior=prior,
+            most_rows=call.most_rows,
             **said,
         )
     except QuestionError:  # the private cells are too many after all
