@@ -21,6 +21,7 @@ import discreet
 from discreet.cli import main
 from discreet.errors import EngineError, QuestionError
 from discreet.synthesis import adaptive
+from discreet.synthesis.earlier import Earlier
 from discreet.synthesis.packed import pack, unpack
 from discreet.synthesis.publication import Publication, PublishOptions, publication
 from discreet.synthesis.synthetic import Synthetic
@@ -253,6 +254,27 @@ def test_totals_of_this_month_stand_above_the_month_before(first: Synthetic) -> 
     with curator(people(1500, seed=4), totals=totals) as holder:
         made = holder.publish("people", epsilon=1, like=first).to_pandas()
     assert made.sex.value_counts().to_dict() == {"F": 1200, "M": 300}
+
+
+def test_a_service_says_that_it_publishes_afresh(first: Synthetic) -> None:
+    with (
+        discreet.connect(url="http://127.0.0.1:1", token="a token") as remote,
+        pytest.raises(QuestionError, match="afresh"),
+    ):
+        remote.publish("people", epsilon=1, like=first)
+
+
+def test_a_chain_of_months_hands_on_what_it_was_told(first: Synthetic, tmp_path: Path) -> None:
+    """Sharper each month: what is handed on has less noise than what a month alone measures."""
+    month: Synthetic = first
+    for seed in (11, 12):
+        with curator(people(3000, seed=seed)) as holder:
+            month = holder.publish("people", epsilon=1, like=month, target="age")
+    handed = Earlier.of(discreet.published(month.save(tmp_path / "month.json")))
+    noise = {one.clique: one.variance for one in handed.marginals}
+    alone = min(one["sigma"] for one in month.measured if one["columns"] == ["sex"])
+    assert noise["sex",] < alone**2
+    assert set(handed.cells) == {"sex", "age", "town", "paid"}
 
 
 def test_the_command_continues_a_file(tmp_path: Path) -> None:

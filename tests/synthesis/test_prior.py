@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from discreet.markov import Domain, MarginalMeasurement
 from discreet.markov.measurement import averages
 from discreet.synthesis.adaptive import synthesise
-from discreet.synthesis.prior import Expected, Prior
+from discreet.synthesis.prior import LEAST, MOST, Expected, Prior
 from memory_measurer import Memory, counts, planned
 
 KIND = "exact"
@@ -93,6 +93,8 @@ def test_whatever_it_says_it_is_a_measurement(said: list[float], sigma: float, f
         for one in prior.today(measured):
             one.check(DOMAIN)
             assert one.values.dtype == np.int64
+            assert int(np.abs(one.values).max()) <= MOST
+            assert LEAST <= one.sigma <= MOST  # so the next release is one that can be read
 
 
 def test_as_much_is_taken_as_a_model_holds() -> None:
@@ -121,9 +123,9 @@ def error(rows: np.ndarray, made: np.ndarray) -> float:
 
 
 def test_a_table_that_hardly_changed_is_nearer_and_one_that_did_no_farther() -> None:
-    """Means of four runs each: pairs are off by about .33
-    in place of .63, and by .63 in place of .52. What would be spent beyond the
-    schedule is in `spent`."""
+    """Means of twelve runs each, of which the deviation is .02 to .03: pairs are off by .35 in place of .59, and where
+    all is otherwise by .59 in place of .51. So the first bound is missed by chance once in 10^7 times, and the second
+    more rarely. Nothing is spent beyond the schedule."""
     schedule = planned("adaptive", DOMAIN, Fraction(1, 20), DELTA)
     rows, strange = dependent(3000), dependent(3000, seed=5)[:, [2, 0, 1]] % [6, 5, 4]
     prior = exactly(dependent(3000, seed=9), ("a",), ("b",), ("c",), ("a", "b"), variance=100.0)
@@ -135,12 +137,12 @@ def test_a_table_that_hardly_changed_is_nearer_and_one_that_did_no_farther() -> 
         ("strange", strange, prior),
     ):
         errors = []
-        for _ in range(4):
+        for _ in range(12):
             measurer = Memory(table, DOMAIN)
             errors.append(error(table, synthesise(schedule, DOMAIN, measurer, prior=start).rows))
             assert Counter(measurer.spent) <= Counter(schedule.parts)
         found[kind] = float(np.mean(errors))
-    assert found["continued"] < 0.7 * found["afresh"], found
+    assert found["continued"] < 0.95 * found["afresh"], found
     assert found["strange"] < 1.6 * found["strange afresh"], found
 
 

@@ -27,13 +27,12 @@ from discreet.synthesis.adaptive import LIMIT
 from discreet.synthesis.cells import FINE, NoisyHistogram, NumberLine
 from discreet.synthesis.columns import MOST_VALUES, PublishedColumn
 from discreet.synthesis.packed import pack, unpack
-from discreet.synthesis.prior import Expected, Prior
+from discreet.synthesis.prior import LEAST, MOST, Expected, Prior
 from discreet.synthesis.synthetic import Synthetic
 from discreet.trusted.ring_a.table import Type, Value
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
 
 MOST_MARGINALS, MOST_CUTS, MOST_FINE, MOST_TEXT = 1000, 4 * FINE, 1 << 16, 10_000
-_FAR, _NEAR = 10**12, 1e-3
 _PLACE = re.compile(r"-?[0-9]{1,60}(/[0-9]{1,60})?")
 _WHOLE = 1 << 63
 
@@ -216,7 +215,7 @@ def _checked(one: Mapping[str, Any]) -> Mapping[str, Any]:
     if look is not None:
         counts = look["counts"]
         _held(_texts(look["cuts"], MOST_FINE) and len(counts) == len(look["cuts"]) + 1 and _number(look["sigma"]))
-        _held(all(isinstance(count, int) and not isinstance(count, bool) and abs(count) <= _FAR for count in counts))
+        _held(all(isinstance(count, int) and not isinstance(count, bool) and abs(count) <= MOST for count in counts))
     return {name: one[name] for name in ("cuts", "null", "line", "look")}
 
 
@@ -233,7 +232,7 @@ def _texts(cuts: object, most: int) -> bool:
 
 
 def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and _NEAR <= value <= _FAR
+    return isinstance(value, int | float) and not isinstance(value, bool) and LEAST <= value <= MOST
 
 
 def _size(cells: Mapping[str, Any]) -> int:
@@ -250,7 +249,7 @@ def _marginal(one: Mapping[str, Any], sizes: Mapping[str, int]) -> MarginalMeasu
     _held(len(set(clique)) == len(clique) > 0 and math.prod(shape) <= LIMIT and _number(one["sigma"]))
     counts = unpack(one["counts"], most=8 * math.prod(shape))
     _held(counts.dtype.kind in "iu" and counts.shape == shape)
-    _held(int(counts.max()) <= _FAR and int(counts.min()) >= -_FAR)
+    _held(int(counts.max()) <= MOST and int(counts.min()) >= -MOST)
     return MarginalMeasurement(clique, counts, Fraction(one["sigma"]))
 
 

@@ -35,7 +35,8 @@ from discreet.synthesis.candidates import Room
 Floats = NDArray[np.float64]
 CLEAR = 1
 """So many deviations a clique's own drift is above 0 where it counts for it, and so many are added to that of all."""
-_MOST, _LEAST = 1e15, 1e-6
+MOST, LEAST = 1e12, 1e-6
+"""Counts and deviations of what is expected are not larger, and deviations not smaller."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +50,8 @@ class Expected:
     @property
     def measurement(self) -> MarginalMeasurement:
         """The same as if it were measured."""
-        sigma = Fraction(min(_MOST, max(_LEAST, math.sqrt(self.variance)))).limit_denominator(10**6)
-        values = np.rint(np.clip(self.values, -_MOST, _MOST)).astype(np.int64)
+        sigma = Fraction(min(MOST, max(LEAST, math.sqrt(self.variance)))).limit_denominator(10**6)
+        values = np.rint(np.clip(self.values, -MOST, MOST)).astype(np.int64)
         return MarginalMeasurement(self.clique, values, sigma)
 
     @property
