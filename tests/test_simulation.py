@@ -140,7 +140,7 @@ def test_a_column_may_be_called_person_and_columns_may_be_sums() -> None:
 def test_a_file_that_somebody_wrote_is_refused_or_bounded(
     release: Synthetic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(simulation, "MOST_ROWS", 700)
+    monkeypatch.setattr(simulation, "rows_that_fit", lambda _: 700)
     whole = json.loads(release.to_json())
     given = [
         {"cost": {}},

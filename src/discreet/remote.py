@@ -170,6 +170,7 @@ class RemoteCurator:
         bins: Mapping[str, Any] | None = None,
         workload: Sequence[Sequence[str]] | None = None,
         target: str | None = None,
+        like: object = None,
         request: str | None = None,
         part: str | None = None,
     ) -> Synthetic: ...
@@ -197,6 +198,7 @@ class RemoteCurator:
         bins: Mapping[str, Any] | None = None,
         workload: Sequence[Sequence[str]] | None = None,
         target: str | None = None,
+        like: object = None,
         request: str | None = None,
         part: str | None = None,
     ) -> Synthetic | SyntheticTables:
@@ -212,6 +214,9 @@ class RemoteCurator:
         from discreet.synthesis.synthetic_tables import SyntheticTables
         from discreet.workload.told import plain
 
+        if like is not None:
+            fix = "leave like out, or publish where the table lies"
+            raise refused("like", "a service publishes afresh, and continues no earlier release", "like", fix)
         how = None if method == "adaptive" else method
         said = {"table": table, "rows": rows, "method": how, "columns": columns, "bins": bins, "workload": workload}
         priced = {"target": target, "epsilon": _number(epsilon), "delta": _number(delta), "part": part}

@@ -22,7 +22,7 @@ from discreet.release.plot import DARK, LINES, MOST_LINES, PALE, figure_class, p
 from discreet.release.render import aligned
 from discreet.release.table import Release
 from discreet.release.values import finite
-from discreet.synthesis.publication import MOST_ROWS
+from discreet.synthesis.publication import rows_that_fit
 from discreet.synthesis.synthetic import Synthetic
 from discreet.tables import Table
 from discreet.texts import visible
@@ -171,7 +171,7 @@ def _rows_of(release: Synthetic) -> int:
         raise ValueError
     if set(known) != set(release.columns):
         raise ValueError
-    return min(MOST_ROWS, max(1, round(release.total)))
+    return min(rows_that_fit(len(known)), max(1, round(release.total)))
 
 
 def _as_real(release: Synthetic, wanted: int) -> Table:

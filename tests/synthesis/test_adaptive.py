@@ -235,3 +235,13 @@ def test_selections_are_paid_at_what_they_may_tell() -> None:
     assert len(chosen) == len(planned("adaptive", DOMAIN, 1, DELTA).rounds)
     alone = compose([part for part in parts if not isinstance(part, BoundedRange)]).epsilon(DELTA)
     assert alone < 0.99
+
+
+def test_no_more_rows_are_made_than_fit_and_bounds_stay_about_all() -> None:
+    domain = Domain.of({"a": 2, "b": 3})
+    rows = np.random.default_rng(1).integers(0, 2, (4000, 2))
+    result = synthesise(
+        planned("independent", domain, 4, Fraction(1, 10**9)), domain, Memory(rows, domain), most_rows=100
+    )
+    assert len(result.rows) == 100
+    assert abs(result.model.total - 4000) < 200

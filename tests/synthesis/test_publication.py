@@ -6,6 +6,7 @@ import datetime
 import itertools
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -531,3 +532,12 @@ def test_cells_between_ends_of_rules_count_before_the_price() -> None:
         with pytest.raises(QuestionError, match="a model of these columns would have"):
             holder.publish("t", epsilon=1, bins=dict.fromkeys("abc", 99))
         assert holder.budget.used == 0
+
+
+def test_more_rows_than_fit_into_the_memory_are_refused_before_the_price() -> None:
+    with curator(people(50)) as holder:
+        declaration = replace(holder.declaration, limits=replace(holder.declaration.limits, memory_gib=1))
+        with pytest.raises(QuestionError, match="4,194,304 rows of 8 columns fit into"):
+            publication(declaration, PublishOptions(table="people", epsilon=1, rows=4_194_305))
+        call = publication(declaration, PublishOptions(table="people", epsilon=1, rows=4_194_304))
+    assert call.most_rows == 4_194_304

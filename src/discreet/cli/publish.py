@@ -49,6 +49,7 @@ def _of_tables(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Columns whose joint distribution matters: sex,age. Once for each set.",
 )
 @click.option("--target", metavar="COLUMN", help="The column that models will predict from the others.")
+@click.option("--like", metavar="FILE", help="Continue an earlier release of the same columns: its .json.")
 @click.option("--column", "columns", multiple=True, metavar="COLUMN", help="Only these columns.")
 @click.option("--analyst", help="Who asks: a name of [analysts].")
 @click.option("--owner", is_flag=True, help="The owner asks: no analyst's account pays.")
@@ -70,6 +71,7 @@ def command(
     workload: tuple[str, ...],
     output: str | None,
     picture: str | None,
+    like: str | None,
     analyst: str | None,
     owner: bool,
     as_json: bool,
@@ -82,7 +84,10 @@ def command(
     """
     from discreet.release.plot import target
     from discreet.synthesis.place import each, place
+    from discreet.synthesis.saved import published
 
+    if like is not None:
+        said["like"] = published(like)
     if output:
         place(output)
     if picture:

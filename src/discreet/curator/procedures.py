@@ -424,6 +424,7 @@ class Curator(Requesting):
         bins: Mapping[str, Any] | None = None,
         workload: Sequence[Sequence[str]] | None = None,
         target: str | None = None,
+        like: Release | None = None,
         tell: Callable[[Progress], None] | None = None,
         analyst: str | None = None,
         request: str | None = None,
@@ -455,6 +456,7 @@ class Curator(Requesting):
         bins: Mapping[str, Any] | None = None,
         workload: Sequence[Sequence[str]] | None = None,
         target: str | None = None,
+        like: Release | None = None,
         tell: Callable[[Progress], None] | None = None,
         analyst: str | None = None,
         request: str | None = None,
@@ -463,14 +465,17 @@ class Curator(Requesting):
         """Makes a synthetic table like the declared one: rows whose marginals are near the truth's, and how near.
 
         Columns with declared values or bounds, or those named; values of texts are found where enough persons share
-        them; numbers and dates are cut into bins that are chosen privately, or into those that `bins` names
-        ({"age": 20} or {"age": [18, 30, 65]}). `method` is adaptive (marginals are measured where the table fits
-        worst), mst (a tree of pairs), independent (single columns) or workload (all that `workload` names, lists of
-        columns; with `adaptive` it says which marginals matter). `target` names the column that models will predict
-        from the others: then those that hold it matter, at the same price. `rows` is how many rows, by default as many
-        as the table seems to hold. All that is measured is declared as one batch at the price (epsilon, delta); without
-        `delta` that is the budget's, in the share of `epsilon`. `tell` hears of each step; an interrupt, or an error of
-        `tell`, ends the run early: the table is made of what was measured until then.
+        them; numbers and dates are cut into bins that are chosen privately, or into those that `bins` names ({"age":
+        20} or {"age": [18, 30, 65]}). `method` is adaptive (marginals are measured where the table fits worst), mst (a
+        tree of pairs), independent (single columns) or workload (all that `workload` names, lists of columns; with
+        `adaptive` it says which marginals matter). `target` names the column that models will predict from the others:
+        then those that hold it matter, at the same price. `rows` is how many rows, by default as many as the table
+        seems to hold. `like` is an earlier release of a table with the same columns, as of the month before: its bins
+        and found values are taken over, nothing is spent on finding them, and its marginals are where this table
+        begins, weighted by how far today's noisy counts are from them. All that is measured is declared as one batch at
+        the price (epsilon, delta); without `delta` that is the budget's, in the share of `epsilon`. `tell` hears of
+        each step; an interrupt, or an error of `tell`, ends the run early: the table is made of what was measured until
+        then.
 
         Several tables, named in a list, are made together at one price, with keys that fit: a table with one row a
         person, and others whose rows refer to it, or to a row that does. `epsilon`, `delta` and `tell` are all that can
@@ -492,7 +497,14 @@ class Curator(Requesting):
         if tell is not None and not callable(tell):
             raise refused("tell", "tell must be callable", "tell", "write tell=print")
         if isinstance(table, list | tuple):
-            said = {"rows": rows, "columns": columns, "bins": bins, "workload": workload, "target": target}
+            said = {
+                "rows": rows,
+                "columns": columns,
+                "bins": bins,
+                "workload": workload,
+                "target": target,
+                "like": like,
+            }
             said["method"] = None if method == "adaptive" else method
             return one._publish_several(table, epsilon, delta, said, tell, account, request)
         options = PublishOptions(
@@ -505,6 +517,7 @@ class Curator(Requesting):
             bins=bins,
             workload=workload,
             target=target,
+            like=like,
         )
         call = publication(self._declaration, options)
         if part is not None:

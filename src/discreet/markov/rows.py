@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 def draw(tree: JunctionTree, beliefs: Sequence[Floats], rows: int, generator: np.random.Generator) -> Integers:
     """`rows` rows, one column of the result for each column of the domain."""
     domain = tree.domain
-    table = np.zeros((rows, len(domain.names)), np.int64)
+    table = np.zeros((rows, len(domain.names)), np.int64, order="F")
     if not rows:
         return table
     sorting = np.zeros(rows)
@@ -43,7 +43,9 @@ def draw(tree: JunctionTree, beliefs: Sequence[Floats], rows: int, generator: np
         for name, column in zip(new, np.unravel_index(drawn, domain.shape(new)), strict=True):
             table[:, domain.place[name]] = column
         sorting = _mixed(sorting, drawn, given.shape[1], generator)
-    generator.shuffle(table)
+    order = generator.permutation(rows)
+    for column in table.T:
+        column[:] = column[order]
     return table
 
 

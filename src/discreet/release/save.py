@@ -62,7 +62,9 @@ def save(release: ReleaseData, path: str | Path, drawing: Drawing) -> Path:
 
 
 def _json(release: ReleaseData, found: Path, _drawing: Drawing) -> None:
-    found.write_text(release.to_json() + "\n", "utf-8")
+    with found.open("w", encoding="utf-8") as file:
+        file.writelines(release.json_parts())
+        file.write("\n")
 
 
 def _parquet(release: ReleaseData, found: Path, _drawing: Drawing) -> None:
@@ -76,10 +78,11 @@ def _csv(release: ReleaseData, found: Path, _drawing: Drawing) -> None:
 
 def write_csv(release: ReleaseData, file: TextIO) -> None:
     """Writes the table into an open text: a line of names, then a line for each row."""
-    columns = release.to_columns()
     writer = csv.writer(file)
-    writer.writerow(columns)
-    writer.writerows([_cell(value) for value in row] for row in zip(*columns.values(), strict=True))
+    for place, columns in enumerate(release.blocks()):
+        if not place:
+            writer.writerow(columns)
+        writer.writerows([_cell(value) for value in row] for row in zip(*columns.values(), strict=True))
 
 
 def _html(release: ReleaseData, found: Path, drawing: Drawing) -> None:

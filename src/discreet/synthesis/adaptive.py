@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from discreet.errors import QuestionError
 from discreet.markov import Clique, Domain, MarginalMeasurement, MarkovRandomField, fit
-from discreet.markov.measurement import total_rows
+from discreet.markov.measurement import averages, total_rows
 from discreet.markov.tree import Graph, junction_tree
 from discreet.synthesis.bounds import Bound, Distance, Evidence
 from discreet.synthesis.candidates import (
@@ -36,6 +36,7 @@ from discreet.synthesis.candidates import (
     weights,
 )
 from discreet.synthesis.gains import SILENT, Heard, heard, partners, single_gains
+from discreet.synthesis.prior import Prior
 from discreet.synthesis.schedule import Round, Schedule, closure, inside
 from discreet.synthesis.totals import FixedTotals, Zeros
 
@@ -111,7 +112,8 @@ class Progress:
 class SynthesisResult:
     """What was measured, the model of it, and rows that follow it, coded as the domain says.
 
-    `complete` is False where it was stopped early; all is charged then too. `log` has an entry for each step;
+    `carried` is what an earlier release says of it, as it was weighted. `complete` is False where it was stopped early;
+    all is charged then too. `log` has an entry for each step;
     `evidence` is what bounds on the error of any answers follow from.
     """
 
@@ -122,6 +124,7 @@ class SynthesisResult:
     log: tuple[Progress, ...]
     complete: bool
     evidence: Evidence
+    carried: tuple[MarginalMeasurement, ...] = ()
 
     @cached_property
     def bounds(self) -> Mapping[Clique, Bound]:
@@ -147,7 +150,9 @@ def synthesise(
     assumed: Sequence[MarginalMeasurement] = (),
     counted: Mapping[str, Sequence[SeenCounts]] | None = None,
     totals: FixedTotals | None = None,
+    prior: Prior | None = None,
     rows: int | None = None,
+    most_rows: int = MOST_ROWS,
     draw: Callable[[MarkovRandomField, Sequence[Clique]], NDArray[np.int64]] | None = None,
     tell: Callable[[Progress], None] | None = None,
     limit: int = LIMIT,
@@ -160,11 +165,12 @@ def synthesise(
     already; `assumed`: what the model shall hold though it was not measured of them, so no bound follows from it.
     `counted`: for columns, counts that earlier steps released of their cells; as cells may have been chosen for being
     large, the model is fitted to them beside what is measured, but no bound follows from them.
-    `totals`: counts that the rows have exactly; what they say is not measured, and no bound follows from it. `rows`:
-    how many are made; as many as there seem to be, or as the totals say, unless said. `draw` makes them, of a model and
-    the marginals that were measured, in place of the model; then there are as many as it makes. `limit`: the largest
-    number of cells of the model. `tell` is called after each step; where it raises, or the user interrupts, no more is
-    measured and the result is made of what there is.
+    `totals`: counts that the rows have exactly; what they say is not measured, and no bound follows from it. `prior`:
+    what an earlier release says; it is weighted by how far it is off, and no bound follows from it. `rows`: how many
+    are made; as many as there seem to be, up to `most_rows`, or as the totals say, unless said. `draw` makes them, of a
+    model and the marginals that were measured, in place of the model; then there are as many as it makes. `limit`: the
+    largest number of cells of the model. `tell` is called after each step; where it raises, or the user interrupts, no
+    more is measured and the result is made of what there is.
     Raises QuestionError, before anything is measured, where the zeros contradict each other or the domain is too large.
     """
     given = frozenset(name for one in assumed for name in one.clique)
@@ -185,6 +191,7 @@ def synthesise(
         given,
         totals,
         dict(counted or {}),
+        prior,
     )
     with threadpool_limits(limits=1, user_api="blas"):  # small arrays: more threads only wait for each other
         run.prepare([*sure, *initial])
@@ -206,16 +213,17 @@ def synthesise(
             except KeyboardInterrupt:
                 complete, table = False, totals.met(model, zeros or {})
         elif draw is None:
-            table = model.sample(min(MOST_ROWS, max(1, round(model.total))) if rows is None else rows)
+            table = model.sample(min(most_rows, max(1, round(model.total))) if rows is None else rows)
         else:
             table = draw(model, [one.clique for one in measured])
             model = replace(model, total=float(len(table)))
         complete = complete and run.compared(model, table)
         evidence = run.evidence(measured, len(initial))
-        return SynthesisResult(model, table, measured, run.workload, tuple(run.log), complete, evidence)
+        log = tuple(run.log)
+        return SynthesisResult(model, table, measured, run.workload, log, complete, evidence, run.expected)
 
 
-def unseen(counts: NDArray[np.int64], sigma: float, rare: int | None, ordered: int) -> NDArray[np.bool_]:
+def unseen(counts: NDArray[np.float64], sigma: float, rare: int | None, ordered: int) -> NDArray[np.bool_]:
     """The cells of a column that its noisy counts show nothing of: the `rare` one, where it is no more than noise; and
     of the `ordered` first those at either end, as long as all that are further out are no more than noise together."""
     empty = np.zeros(counts.shape, bool)
@@ -245,10 +253,12 @@ class _Run:
     given: frozenset[str] = frozenset()
     totals: FixedTotals | None = None
     counted: Mapping[str, Sequence[SeenCounts]] = field(default_factory=dict)
+    prior: Prior | None = None
     known: list[MarginalMeasurement] = field(default_factory=list)
     beside: list[MarginalMeasurement] = field(default_factory=list)
     log: list[Progress] = field(default_factory=list)
     distances: dict[Clique, Distance] = field(default_factory=dict)
+    expected: tuple[MarginalMeasurement, ...] = ()
     used: float = 0.0
 
     @property
@@ -269,9 +279,12 @@ class _Run:
                 fix="take fewer columns together, or give them fewer and coarser cells",
             )
         fixed = self.workload if self.schedule.method == "workload" else ()
-        for one in initial:
+        self.known = list(initial)
+        self.expect()
+        for one in (*self.known, *self.expected):
             one.check(self.domain)
-        tree = junction_tree(self.domain, [*fixed, *self.zeros, *(one.clique for one in initial)])
+        held = (one.clique for one in (*self.known, *self.expected))
+        tree = junction_tree(self.domain, [*fixed, *self.zeros, *held])
         if tree.cells > self.limit:
             raise QuestionError(
                 "domain",
@@ -279,18 +292,21 @@ class _Run:
                 where=", ".join(tree.largest),
                 fix="take fewer columns together, or give them fewer and coarser cells",
             )
-        self.known = list(initial)
-        self.model = fit(
-            self.domain, self.known, zeros=self.zeros, iterations=BETWEEN, limit=self.limit, rows=self.rows
-        )
+        known = [*self.known, *self.expected]
+        self.model = fit(self.domain, known, zeros=self.zeros, iterations=BETWEEN, limit=self.limit, rows=self.rows)
         self.room = Room(self.domain, Graph.of(self.domain, self.model.tree.cliques))
         self.least = self.model.tree.cells
+
+    def expect(self) -> None:
+        """Weighs what the earlier release says by what was measured until now."""
+        if self.prior is not None:
+            self.expected = self.prior.today(self.known, self.rows)
 
     def fitted(self, iterations: int) -> MarkovRandomField:
         potentials, limit = self.model.potentials, 4 * self.limit
         self.model = fit(
             self.domain,
-            [*self.known, *self.beside],
+            [*self.known, *self.beside, *self.expected],
             potentials=potentials,
             zeros=self.zeros,
             iterations=iterations,
@@ -304,6 +320,7 @@ class _Run:
         self.known.append(MarginalMeasurement(clique, values, sigma))
         self.used += 1 / float(sigma) ** 2
         self.room.add(clique)
+        self.expect()
         return values
 
     def said(self, clique: Clique, error: float) -> None:
@@ -321,11 +338,12 @@ class _Run:
         """Makes the measurements that do not depend on results: single columns, and the workload for the method
         `workload`."""
         for name in self.schedule.singles:
-            counts = self.measured((name,), self.schedule.single_sigma)
-            empty = unseen(counts, float(self.schedule.single_sigma), self.rare.get(name), self.tails.get(name, 0))
+            measured = self.measured((name,), self.schedule.single_sigma)
+            (counts,) = averages([one for one in (*self.known, *self.expected) if one.clique == (name,)])
+            empty = unseen(counts.values, counts.sigma, self.rare.get(name), self.tails.get(name, 0))
             if empty.any() and not empty.all():
                 self.zeros[(name,)] = empty
-            self.beside += [one.beside(name, counts) for one in self.counted.get(name, ())]
+            self.beside += [one.beside(name, measured) for one in self.counted.get(name, ())]
             self.said((name,), 0.0)
         if self.schedule.method == "workload":
             for clique, one in zip(self.workload, self.schedule.rounds, strict=True):
@@ -338,9 +356,9 @@ class _Run:
         """Runs the rounds: fit, select, measure. The limit on the model's size grows with the budget used."""
         tree = self.schedule.method == "mst"
         names = () if tree else self.schedule.singles
-        precisions = {name: 1 / float(self.schedule.single_sigma) ** 2 for name in names}
-        for name in self.counted.keys() & precisions.keys():
-            precisions[name] += sum(1 / float(one.sigma) ** 2 for one in self.counted[name])
+        alone = averages([one for one in (*self.known, *self.beside, *self.expected) if len(one.clique) == 1])
+        known = {one.like.clique[0]: one.sigma**-2 for one in alone}
+        precisions = {name: known[name] for name in names}
         often = partners(self.workload, names)
         offered = [
             (clique, weight)

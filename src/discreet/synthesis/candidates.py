@@ -92,7 +92,8 @@ def predictions(model: MarkovRandomField, candidates: Sequence[Clique]) -> list[
 def scaled_counts(
     rows: Integers, domain: Domain, cliques: Sequence[Clique], total: float
 ) -> Iterator[NDArray[np.float64]]:
-    """The counts of each clique's cells, were there `total` rows in all."""
+    """The counts of each clique's cells, were there `total` rows in all. Of every row no more is kept than the codes of
+    the columns with which the clique begins: cliques that begin alike stand beside one another."""
     table, scale = np.asfortranarray(rows), total / max(1, len(rows))
     codes: dict[Clique, Integers] = {}
 
@@ -105,5 +106,7 @@ def scaled_counts(
         return codes[clique[:-1]] * domain.size(clique[-1]) + last
 
     for clique in cliques:
+        for other in [one for one in codes if clique[: len(one)] != one]:
+            del codes[other]
         counts = np.bincount(code(clique), minlength=domain.cells(clique))
         yield np.asarray(scale * counts, float).reshape(domain.shape(clique))

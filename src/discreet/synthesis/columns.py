@@ -19,6 +19,8 @@ from discreet.trusted.ring_c.coding import Binned, ListedCells
 
 BINS = 32
 """At most about so many bins a column with bounds gets."""
+MOST_VALUES = 255
+"""At most so many values of a column are found; the others share a cell."""
 
 
 @dataclass(frozen=True)

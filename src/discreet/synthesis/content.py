@@ -21,6 +21,11 @@ from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Type, Value
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells, rows_of_person
 
+CONTINUED = (
+    "it continues an earlier release, whose bins and found values it has; what that says of marginals was weighted by "
+    "how far today's noisy counts are from it, and no bound rests on it"
+)
+
 
 def content(
     call: Publication,
@@ -62,6 +67,7 @@ def content(
         bounds=[
             *_bounds(call, [one for one in coding.columns if one.column.name in lines], left_out),
             *([] if call.totals is None else call.totals.words),
+            *([] if call.earlier is None else [CONTINUED]),
             *(f"{low} is never larger than {high}, as declared" for low, high in call.orders),
             *(f"{one.name} is not measured: it is {' + '.join(parts)} of the same row" for one, parts in call.sums),
         ],
@@ -144,7 +150,10 @@ def _bounds(call: Publication, coded: Sequence[ListedCells | Binned], left_out: 
                 f"{one.names[len(one.values)]}; where these are too rare too, as (other)"
             )
         elif one.other:
-            words.append(f"{one.column.name}: values that too few persons share are one cell, (other)")
+            shared = (
+                "values that the earlier release has not found" if call.earlier else "values that too few persons share"
+            )
+            words.append(f"{one.column.name}: {shared} are one cell, (other)")
         if not one.null:
             words.append(f"rows without a value in {one.column.name} are left out: it declares that there are none")
     return words + [f"{name} is left out: {why}" for name, why in left_out.items()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,9 @@ from discreet.trusted.ring_a.table import Type
 
 if TYPE_CHECKING:
     import pyarrow
+
+_AT_ONCE = 1 << 14
+"""So many rows are Python's own values at a time, where they are written."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,7 +42,7 @@ class SyntheticData(ReleaseData):
 
     def first(self, count: int) -> list[tuple[Any, ...]]:
         """Gives the first made-up rows, their values in the order of `columns`."""
-        columns = [SyntheticColumn(one.type, one.values[:count]).plain() for one in self._read.values()]
+        columns = [one.plain(slice(count)) for one in self._read.values()]
         return list(zip(*columns, strict=True))
 
     def __len__(self) -> int:
@@ -168,6 +171,12 @@ class SyntheticData(ReleaseData):
         """Gives the rows as lists of one length, by column."""
         return {name: column.plain() for name, column in self._read.items()}
 
+    def blocks(self) -> Iterator[dict[str, list[Any]]]:
+        """Gives the rows as `to_columns` does, some thousands at a time."""
+        for start in range(0, max(1, len(self)), _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
+            yield {name: column.plain(some) for name, column in self._read.items()}
+
     def to_dict(self) -> dict[str, Any]:
         """Gives everything as plain values; the rows stand in `table`, packed."""
         whole: dict[str, Any] = finite({**self.content, "charged": dict(self.charged), **self.left_to_ask()})
@@ -175,6 +184,20 @@ class SyntheticData(ReleaseData):
 
     def to_json(self) -> str:
         """Writes everything as JSON, with the rows as they are read."""
-        whole = {**self.to_dict(), "rows": self.rows}
-        del whole["table"]
-        return json.dumps(whole, ensure_ascii=False, allow_nan=False, default=lambda moment: moment.isoformat())
+        return "".join(self.json_parts())
+
+    def json_parts(self) -> Iterator[str]:
+        """Gives what `to_json` does in parts: the rows come last, some thousands at a time."""
+        whole = {name: value for name, value in self.to_dict().items() if name not in ("table", "rows")}
+        yield f'{_json(whole)[:-1]}, "rows": ['
+        after = ""
+        for block in self.blocks():
+            rows = (dict(zip(block, row, strict=True)) for row in zip(*block.values(), strict=True))
+            text = ", ".join(map(_json, rows))
+            yield after + text
+            after = ", " if text else ""
+        yield "]}"
+
+
+def _json(whole: object) -> str:
+    return json.dumps(whole, ensure_ascii=False, allow_nan=False, default=lambda moment: moment.isoformat())

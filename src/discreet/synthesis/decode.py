@@ -71,9 +71,8 @@ def _within(
         places = starts[chosen] + generator.random(count) * np.diff(starts)[chosen]
         places = np.clip(_rounded(places, float(high - low)), starts[chosen], np.nextafter(starts[1:][chosen], -np.inf))
     else:
-        steps = _steps(along.unit, along.low, parts, chosen, generator)
-        exact = {step: float(along.low + along.unit * step) for step in set(steps)}
-        places = np.array([exact[step] for step in steps])
+        steps, which = np.unique(_steps(along.unit, along.low, parts, chosen, generator), return_inverse=True)
+        places = np.array([float(along.low + along.unit * step) for step in steps.tolist()], float)[which]
     for part in np.flatnonzero(np.diff(starts) < float(along.high - along.low) / (8 * FINE)):
         places[chosen == part] = shortest(starts[part], starts[part + 1])  # so much in so little: one value
     return np.clip(places, float(along.low), float(along.high))
@@ -83,9 +82,7 @@ def _whole(along: NumberLine, parts: Sequence[Fraction], chosen: Codes, generato
     """Whole numbers, days or microseconds in the chosen parts: exact, as doubles are not beyond 2^53."""
     assert along.unit is not None
     first, unit = int(along.low), int(along.unit)
-    places = np.array(
-        [first + unit * step for step in _steps(along.unit, along.low, parts, chosen, generator)], np.int64
-    )
+    places = (first + unit * _steps(along.unit, along.low, parts, chosen, generator)).astype(np.int64)
     if along.column.type is Type.INTEGER:
         for part, (start, end) in enumerate(itertools.pairwise(parts)):
             if end - start < (along.high - along.low) / (8 * FINE):
@@ -96,16 +93,17 @@ def _whole(along: NumberLine, parts: Sequence[Fraction], chosen: Codes, generato
 
 def _steps(
     unit: Fraction, low: Fraction, parts: Sequence[Fraction], chosen: Codes, generator: np.random.Generator
-) -> list[int]:
-    """How many units above `low` each drawn value lies, evenly within its part."""
+) -> NDArray[Any]:
+    """How many units above `low` each drawn value lies, evenly within its part: of immense ranges as Python's numbers,
+    which are exact."""
     firsts = [int((part - low) / unit) for part in parts]
     lengths = [after - before for before, after in itertools.pairwise(firsts)]
-    shares, places = generator.random(len(chosen)), chosen.tolist()
-    if max(lengths) < 1 << 53:
-        within = np.floor(shares * np.array(lengths, float)[chosen]).astype(np.int64).tolist()
-    else:
-        within = [int(Fraction(share) * lengths[place]) for share, place in zip(shares.tolist(), places, strict=True)]
-    return [firsts[place] + one for place, one in zip(places, within, strict=True)]
+    shares: NDArray[np.float64] = generator.random(len(chosen))
+    if unit * firsts[-1] < 1 << 53 and abs(low) < 1 << 62:
+        within: Codes = np.floor(shares * np.array(lengths, float)[chosen]).astype(np.int64)
+        return np.array(firsts, np.int64)[chosen] + within
+    pairs = zip(shares.tolist(), chosen.tolist(), strict=True)
+    return np.array([firsts[place] + int(Fraction(share) * lengths[place]) for share, place in pairs], object)
 
 
 def shortest(low: float, high: float) -> float:
@@ -133,9 +131,10 @@ class SyntheticColumn:
     type: Type
     values: NDArray[Any]
 
-    def plain(self) -> list[Any]:
-        """As Python's own values."""
-        return list(self.values.tolist()) if self.type not in (Type.DATE, Type.TIMESTAMP) else list(self.values)
+    def plain(self, some: slice = slice(None)) -> list[Any]:
+        """As Python's own values, of all rows or of some."""
+        values = self.values[some]
+        return list(values.tolist()) if self.type not in (Type.DATE, Type.TIMESTAMP) else list(values)
 
 
 def read(kind: Type, column: Mapping[str, Any]) -> SyntheticColumn:
@@ -151,19 +150,24 @@ def read(kind: Type, column: Mapping[str, Any]) -> SyntheticColumn:
         return SyntheticColumn(kind, known[unpack(column["places"])])
     none = unpack(column["none"])
     if "numbers" in column:
-        numbers = unpack(column["numbers"]).astype(object)
-        numbers[none] = None
-        return SyntheticColumn(kind, numbers)
+        return SyntheticColumn(kind, _with(unpack(column["numbers"]), none))
     whole = unpack(column["whole"])
     if kind is Type.INTEGER:
-        values = whole.astype(object)
-    else:
-        distinct, places = np.unique(whole, return_inverse=True)
-        known = np.empty(len(distinct), object)
-        known[:] = [_moment(place, kind) for place in distinct.tolist()]
-        values = known[places]
+        return SyntheticColumn(kind, _with(whole, none))
+    distinct, places = np.unique(whole, return_inverse=True)
+    known = np.empty(len(distinct), object)
+    known[:] = [_moment(place, kind) for place in distinct.tolist()]
+    values = known[places]
     values[none] = None
     return SyntheticColumn(kind, values)
+
+
+def _with(values: NDArray[Any], none: NDArray[np.bool_]) -> NDArray[Any]:
+    """The values, as Python's own where some of them are None."""
+    if none.any():
+        values = values.astype(object)
+        values[none] = None
+    return values
 
 
 def _typed(value: Any, kind: Type) -> Any:

@@ -20,7 +20,10 @@ def pack(array: NDArray[Any]) -> dict[str, Any]:
     return {"type": array.dtype.str, "shape": list(array.shape), "bytes": body}
 
 
-def unpack(packed: dict[str, Any]) -> NDArray[Any]:
-    """The array that `pack` took."""
-    body = zlib.decompress(base64.b64decode(packed["bytes"]))
+def unpack(packed: dict[str, Any], most: int | None = None) -> NDArray[Any]:
+    """The array that `pack` took. Raises ValueError where it has more than so many bytes, of which no more are made."""
+    reader, body = zlib.decompressobj(), base64.b64decode(packed["bytes"])
+    body = reader.decompress(body, 0 if most is None else most)
+    if not reader.eof:
+        raise ValueError("the array is not whole, or has more bytes")
     return np.frombuffer(body, np.dtype(packed["type"])).reshape(packed["shape"])

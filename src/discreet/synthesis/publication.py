@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from discreet.accounting import Declared, Filter, Gaussian
 from discreet.accounting.balance import event_delta, price_delta
 from discreet.catalog import Declaration
-from discreet.catalog.model import Condition, Orders, Rules
+from discreet.catalog.model import Condition, EngineLimits, Orders, Rules
 from discreet.catalog.orders import apart
 from discreet.errors import refused
 from discreet.markov import Domain, fit
@@ -25,9 +25,10 @@ from discreet.plan.measurement import Measurement, Price
 from discreet.procedures.arguments import amount, epsilon_of, private_table, whole
 from discreet.release.content import Cost
 from discreet.sql import lower
-from discreet.synthesis.adaptive import LIMIT
-from discreet.synthesis.cells import FINE, NumberLine
+from discreet.synthesis.adaptive import LIMIT, MOST_ROWS
+from discreet.synthesis.cells import FINE, NoisyHistogram, NumberLine
 from discreet.synthesis.columns import BINS, PublishedColumn, referred, wanted
+from discreet.synthesis.earlier import Earlier
 from discreet.synthesis.orders import order_zeros
 from discreet.synthesis.schedule import METHODS, MOST_HELD, Schedule
 from discreet.synthesis.sums import Summed, summed_columns
@@ -39,9 +40,8 @@ from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells, rows_of_person
 
-MOST_VALUES = 255
-"""At most so many values of a column are found; the others share a cell."""
-MOST_ROWS = 10_000_000
+BYTES = 32
+"""About so many bytes a value of a made row takes in the owner's process, until the release is stored."""
 MOST_COLUMNS = 10
 """Of a named marginal."""
 # Of the price, as μ²: for looking at a column once, and for all looks, of which columns whose values are found leave a
@@ -69,6 +69,11 @@ class Publication:
     totals: FixedTotals | None = None
     orders: Orders = ()
     sums: tuple[Summed, ...] = ()
+    earlier: Earlier | None = None
+    looks: Mapping[str, NoisyHistogram] = field(default_factory=dict)
+    """How values lie inside bins, as an earlier release saw it."""
+    most_rows: int = MOST_ROWS
+    """No more rows are made where the call does not say how many."""
 
     @cached_property
     def declared(self) -> Declared:
@@ -95,7 +100,8 @@ class Publication:
     def question(self) -> str:
         """The call in words, for the ledger."""
         words = f"publish {self.table.name}: {', '.join(one.column.name for one in self.columns)}; {self.method}"
-        return words if self.target is None else f"{words}, to predict {self.target}"
+        words += "" if self.target is None else f", to predict {self.target}"
+        return words if self.earlier is None else f"{words}, like an earlier release"
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -106,6 +112,7 @@ class Publication:
             *(() if self.totals is None else (self.totals.in_words,)),
             *((repr(self.orders),) if self.orders else ()),
             *((repr(self.sums),) if self.sums else ()),
+            *(() if self.earlier is None else (f"like {self.earlier.digest}",)),
         )
         return (*said, *more)
 
@@ -123,6 +130,7 @@ class PublishOptions:
     bins: Mapping[str, Any] | None = None
     workload: Sequence[Sequence[str]] | None = None
     target: object = None
+    like: object = None
 
 
 def hold_without_totals(call: Publication) -> None:
@@ -141,10 +149,19 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
         whole("rows", rows, 1, MOST_ROWS, "rows=10000")
     sums = summed_columns(declaration, known, options.columns)
     kept, left_out = _measured(declaration, known, options, {column.name for column, _ in sums})
+    rules = declaration.impossible.get(known.name, ())
+    earlier, looks = None, dict[str, NoisyHistogram]()
+    if options.like is not None:
+        earlier, kept, left, looks = _continued(options, kept, rules)
+        left_out |= left
     totals = FixedTotals.of(declaration.totals.get(known.name, ()), known, [one.column.name for one in kept])
     if totals is not None and rows not in (None, totals.rows):
         fix = f"leave rows out: there will be {totals.rows:,}"
         raise refused("rows", "the declared totals say how many rows there are", "rows", fix)
+    most = rows_that_fit(len(kept) + len(sums), declaration.limits.memory_gib)
+    if max(rows or 0, 0 if totals is None else totals.rows) > most:
+        message = f"at most {most:,} rows of {len(kept) + len(sums)} columns fit into engine.memory_gib"
+        raise refused("rows", message, "rows", "make fewer rows, or raise engine.memory_gib")
     price = epsilon_of(declaration, options.epsilon)
     spend = delta_of(declaration, price, options.delta)
     search = [one for one in kept if one.found]
@@ -155,7 +172,6 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
     event = floor(event / 2, 3) if search else event
     first = first_steps(declaration, known, kept, mu, struck, rows_of_person(known))
     named = _workload(kept, method, options.workload)
-    rules = declaration.impossible.get(known.name, ())
     sure = () if totals is None else tuple(totals.counts)
     orders = ordered(declaration, known, kept)
     _small(rules, kept, [*((named or []) if method == "workload" else []), *sure, *orders])
@@ -174,8 +190,30 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
     totals = hold_possible(rules, kept, totals, orders)
     sigma, finders = first.look_sigma, first.finders
     return Publication(
-        known, kept, left_out, method, rows, price, spend, schedule, sigma, finders, event, rules, totals, orders, sums
+        known,
+        kept,
+        left_out,
+        method,
+        rows,
+        price,
+        spend,
+        schedule,
+        sigma,
+        finders,
+        event,
+        rules,
+        totals,
+        orders,
+        sums,
+        earlier,
+        looks,
+        most,
     )
+
+
+def rows_that_fit(columns: int, memory_gib: int = EngineLimits.memory_gib) -> int:
+    """How many rows of so many columns are made at most: what the engine may take, its owner may take for these."""
+    return min(MOST_ROWS, (memory_gib << 30) // (BYTES * columns))
 
 
 @dataclass(frozen=True)
@@ -250,6 +288,26 @@ def _measured(
     kept, left_out = wanted(table, names, bins, keys)
     kept = tuple(one for one in kept if one.column.name not in summed)
     return kept, {name: why for name, why in left_out.items() if name not in summed}
+
+
+def _continued(
+    options: PublishOptions, kept: tuple[PublishedColumn, ...], rules: Rules
+) -> tuple[Earlier, tuple[PublishedColumn, ...], dict[str, str], dict[str, NoisyHistogram]]:
+    """The earlier release, the columns with its cells, those that it left out, and how values lie inside bins. Raises
+    QuestionError where it is none of these columns, or the call says otherwise."""
+    earlier = Earlier.of(options.like)
+    for name, said in {"bins": bool(options.bins), "method": options.method != METHODS[0]}.items():
+        if said:
+            message = f"an earlier release is continued with its own bins, by the method {METHODS[0]}"
+            raise refused("like", message, name, f"leave out {name}, or like")
+    found, left_out, looks = earlier.columns(kept, options.columns is not None)
+    for one in found:
+        if one.line is not None and coded(one, one.cuts, rules_about(rules, one.column.name)) != one.coded:
+            message = f"what is impossible has changed: {one.column.name} is cut elsewhere in the earlier release"
+            raise refused("like", message, "like", "publish the table afresh")
+    if not found:
+        raise refused("like", "the earlier release has none of these columns", "like", "publish the table afresh")
+    return earlier, found, left_out, looks
 
 
 def ordered(declaration: Declaration, table: Table, kept: Sequence[PublishedColumn]) -> Orders:

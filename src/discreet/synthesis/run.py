@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,10 +19,11 @@ from discreet.mechanisms import GaussianThreshold
 from discreet.release.content import ReleaseContent
 from discreet.synthesis.adaptive import LIMIT, Progress, SeenCounts, SynthesisResult, synthesise
 from discreet.synthesis.cells import NoisyHistogram, gathered, refined
-from discreet.synthesis.columns import BINS, PublishedColumn
+from discreet.synthesis.columns import BINS, MOST_VALUES, PublishedColumn
 from discreet.synthesis.content import content
+from discreet.synthesis.earlier import start
 from discreet.synthesis.prefixes import FoundPrefixes
-from discreet.synthesis.publication import MOST_VALUES, Publication, coded, rules_about, zeros
+from discreet.synthesis.publication import Publication, coded, rules_about, zeros
 from discreet.trusted.ring_a.gate import Door
 from discreet.trusted.ring_a.table import Table, Value
 from discreet.trusted.ring_b.questions import Noisy, QuestionMeasurement
@@ -82,7 +83,10 @@ def published(call: Publication, marginals: Marginals, turn: Turn, tell: Tell) -
     said = {name for clique in (() if call.totals is None else call.totals.counts) for name in clique}
     if not result.measurements and not result.complete and said < set(found.coding.names):
         raise KeyboardInterrupt  # interrupted before there was anything to keep
-    return content(call, found.coding, found.looks, {**call.left_out, **found.left_out}, result)
+    whole = content(call, found.coding, found.looks, {**call.left_out, **found.left_out}, result)
+    lines = {one.column.name: one.line for one in call.columns if one.line is not None}
+    handed = start(found.coding, lines, found.looks, result.carried)
+    return replace(whole, more={**whole.more, "start": handed})
 
 
 def synthesised(
@@ -102,6 +106,7 @@ def synthesised(
     tails = {one.column.name: one.size - one.null for one in free if one.column.name in numbers}
     domain = Domain(coding.names, coding.sizes)
     measurer = GateMeasurer(run, call.schedule.compared)
+    prior = None if call.earlier is None else call.earlier.prior(domain, certain(call, coding))
     try:
         return synthesise(
             call.schedule.among(domain),
@@ -111,6 +116,8 @@ def synthesised(
             rare=rare,
             tails=tails,
             totals=call.totals,
+            prior=prior,
+            most_rows=call.most_rows,
             **said,
         )
     except QuestionError:  # the private cells are too many after all
@@ -216,7 +223,7 @@ def found_cells(call: Publication, run: InTurns) -> FoundCells:
 def _looks(call: Publication, run: InTurns, begun: dict[str, FoundPrefixes]) -> dict[str, NoisyHistogram]:
     """Looks at columns until bins and prefixes stand, one column after another in each turn: gives the last look at
     each that is cut, and puts what was told of prefixes into `begun`."""
-    looks: dict[str, NoisyHistogram] = {}
+    looks: dict[str, NoisyHistogram] = dict(call.looks)
     for turn in range(max((one.looks for one in call.columns), default=0)):
         now = [one for one in call.columns if one.looks > turn]
         cells = [begun[one.column.name].looked_at(turn) if one.found else _looked_at(one, looks) for one in now]
@@ -233,12 +240,16 @@ def _looks(call: Publication, run: InTurns, begun: dict[str, FoundPrefixes]) -> 
 def _holds(call: Publication, coding: Coding) -> bool:
     """Whether a model can hold what is certain to be in it: how finely columns are cut follows from their rows, and no
     row may make a publication fail that is paid."""
+    return junction_tree(Domain(coding.names, coding.sizes), certain(call, coding)).cells <= LIMIT
+
+
+def certain(call: Publication, coding: Coding) -> list[Clique]:
+    """The columns that stand in the model together whatever is measured."""
     lines = {one.column.name: one.line for one in call.columns if one.line is not None}
     named = call.schedule.workload if call.schedule.method == "workload" else ()
     fixed = [one for one in named if set(one) <= set(coding.names)]
     sure = () if call.totals is None else call.totals.counts
-    certain = [*fixed, *sure, *zeros(call.impossible, coding, lines, call.orders)]
-    return junction_tree(Domain(coding.names, coding.sizes), certain).cells <= LIMIT
+    return [*fixed, *sure, *zeros(call.impossible, coding, lines, call.orders)]
 
 
 def _values(call: Publication, run: InTurns, name: str) -> dict[Value, int]:
