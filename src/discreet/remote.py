@@ -217,6 +217,9 @@ class RemoteCurator:
         if like is not None:
             fix = "leave like out, or publish where the table lies"
             raise refused("like", "a service publishes afresh, and continues no earlier release", "like", fix)
+        if not isinstance(table, str | list | tuple):
+            message = "this is neither a table nor a list of tables"
+            raise refused("table", message, "table", 'write "patients", or ["patients", "conditions"]')
         how = None if method == "adaptive" else method
         said = {"table": table, "rows": rows, "method": how, "columns": columns, "bins": bins, "workload": workload}
         priced = {"target": target, "epsilon": _number(epsilon), "delta": _number(delta), "part": part}

@@ -71,7 +71,7 @@ FAULTS: list[tuple[str, str, str, str]] = [
         (
             BUDGET + f"[tables.t]\nsource = 't.csv'\npublic = true\n{word} = {said}",
             f"tables.t.{word}",
-            f"{word} are for tables about people",
+            f"{word} is for tables about people",
             "leave it out",
         )
         for word, said in (("impossible", "['a < 3']"), ("totals", "[]"), ("orders", "['a <= b']"), ("sums", "{}"))

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import discreet
 from discreet.cli import main
 from discreet.errors import EngineError, QuestionError
+from discreet.service.jobs import Jobs
 from discreet.service.requests import ARROW, CSV
 from discreet.synthesis.synthetic_tables import SyntheticTables
 from related_tables import shop
@@ -114,12 +115,57 @@ def test_more_than_an_analyst_has_is_refused(service: Served) -> None:
         there.publish(NAMES, epsilon=1)
 
 
+@pytest.mark.parametrize("names", [{"customers", "orders"}, 5, None, b"customers"])
+def test_what_is_no_table_is_refused_as_here(service: Served, names: Any) -> None:
+    with service.connect("ana") as there, pytest.raises(QuestionError, match="table"):
+        there.publish(names, epsilon=1)
+
+
 def test_of_a_single_table_alone(service: Served) -> None:
     with service.connect("ana") as there, pytest.raises(QuestionError, match="of a single table"):
         there.publish(NAMES, epsilon=1, rows=5)  # type: ignore[call-overload]
 
 
-def test_tables_of_which_one_is_frozen_are_not_given_again(service: Served) -> None:
+@pytest.mark.parametrize("names", [NAMES, ["Customers", "ORDERS"], "ORDERS"])
+def test_what_was_made_of_a_frozen_table_is_not_given_again(service: Served, names: Any) -> None:
+    """However its name is written, and in every form."""
+    begun = service.call("POST", "/publish", "ana", {"table": names, "epsilon": "2"}, Idempotency_Key="".join(names))
+    job = begun.json["job"]
+    service.call("GET", f"/jobs/{job}/events", "ana")
+    told = service.call("GET", f"/jobs/{job}", "ana").json["table"]
+    assert told == ("orders" if names == "ORDERS" else "customers, orders")
+    paths = [f"/jobs/{job}/answer", f"/jobs/{job}/answer?rows=packed", f"/console/publish/{job}/csv"]
+    service.curator.freeze(tables=["orders"], reason="a test")
+    try:
+        for path in paths:
+            assert service.call("GET", path, "ana", Accept="application/json").status == 403
+    finally:
+        service.curator.lift(tables=["orders"], reason="a test")
+    assert service.call("GET", paths[0], "ana").status == 200
+
+
+def test_a_release_that_ended_early_is_frozen_with_all_that_was_named(
+    service: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It holds the tables that were begun; how many rows below they have was measured too."""
+
+    def ends(*_: object) -> None:
+        raise InterruptedError
+
+    with monkeypatch.context() as ended:
+        ended.setattr(Jobs, "_hear", ends)
+        begun = service.call("POST", "/publish", "ana", {"table": NAMES, "epsilon": "1"}, Idempotency_Key="early")
+        job = begun.json["job"]
+        service.call("GET", f"/jobs/{job}/events", "ana")
+    assert "orders" not in service.call("GET", f"/jobs/{job}/answer", "ana").json["tables"]
+    service.curator.freeze(tables=["orders"], reason="a test")
+    try:
+        assert service.call("GET", f"/jobs/{job}/answer", "ana").status == 403
+    finally:
+        service.curator.lift(tables=["orders"], reason="a test")
+
+
+def test_tables_of_which_one_is_frozen_are_not_published(service: Served) -> None:
     with service.connect("ana") as there:
         there.publish(NAMES, epsilon=2, request="frozen")
         service.curator.freeze(tables=["orders"], reason="a test")

@@ -147,7 +147,9 @@ def test_a_table_that_hardly_changed_is_nearer_and_one_that_did_no_farther() -> 
 
 
 def test_no_bound_rests_on_what_was_earlier() -> None:
-    """It says that it were exact, and is of another table: bounds hold all the same."""
+    """It says that it were exact, and is of another table: bounds hold all the same. At 95 % each; beyond 4.5 further
+    deviations of what they were measured with, none of a run's seven does once in 10^8 runs. That they follow from this
+    run's measurements alone is held exactly."""
     schedule = planned("adaptive", DOMAIN, 1, DELTA)
     rows, strange = dependent(3000), dependent(3000, seed=5)[:, [2, 0, 1]] % [6, 5, 4]
     prior = exactly(strange, ("a",), ("b",), ("c",), ("a", "b"), ("b", "c"), variance=0.01)
@@ -155,4 +157,6 @@ def test_no_bound_rests_on_what_was_earlier() -> None:
     assert len(result.evidence.measurements) == len(result.measurements) == len(schedule.singles) + len(schedule.rounds)
     for clique, bound in result.bounds.items():
         made = counts(result.rows, DOMAIN, clique) * (result.model.total / len(result.rows))
-        assert float(np.abs(made - counts(rows, DOMAIN, clique)).sum()) <= 1.2 * bound.l1 + 60
+        assert float(np.abs(made - counts(rows, DOMAIN, clique)).sum()) <= bound.l1 + 4.5 * float(
+            schedule.distance_sigma
+        )

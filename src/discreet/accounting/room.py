@@ -4,7 +4,6 @@ says alone (`trusted.ring_a.filter`); a test holds that what is said here to be 
 from __future__ import annotations
 
 import decimal
-from bisect import bisect
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -17,6 +16,7 @@ from discreet.trusted.ring_b.gdp_filter import certified
 
 MANY = 10**9
 _NEAR = Fraction(1, 1 << 100)
+_FEW, _MOST_KNOWN = 100, 10_000  # parts of a loss that is looked up, and states of it
 
 
 def pure_room(account: PrivacyFilter) -> Fraction:
@@ -56,11 +56,11 @@ def part_used(account: PrivacyFilter) -> Fraction:
 def times_at(pricing: Pricing, loss: Loss, left: Fraction | None, most: int = MANY) -> int:
     """How many releases of this loss, one after another, `gaussian_budget.charge` would admit; at most `most`.
 
-    What is left never admits fewer than less would: between two states from which as many are admitted, as many are.
     States are rounded down to multiples of `_NEAR` where the cost changes, so that the next answer at the same price
-    comes to those that were counted from; by so little one more may fit than is said.
+    comes to those that were counted from before, and looks them up; by so little one more may fit than is said.
     """
-    count, known, passed = 0, _counted(pricing, loss), list[tuple[Fraction, int]]()
+    known = _counted(pricing, loss) if len(parts_of(loss)) <= _FEW else {}
+    count, passed = 0, dict[Fraction, int]()
     while left is not None and count < most:
         found = [pricing(part, left) for part in parts_of(loss)]
         steps = [step for step in found if step is not None]
@@ -77,42 +77,20 @@ def times_at(pricing: Pricing, loss: Loss, left: Fraction | None, most: int = MA
             count += rounds
         else:
             left -= left % _NEAR
-            if (more := known.at(left)) is not None:
-                return min(most, count + more)
-            passed.append((left, count))
+            if left in known:
+                return min(most, count + known[left])
+            passed[left] = count
             left = gaussian_budget.charge(pricing, loss, left)
             count += left is not None
-    if left is None:
-        known.add([(state, count - before) for state, before in passed])
+    if left is None and len(known) < _MOST_KNOWN:
+        known.update({state: count - before for state, before in passed.items()})
     return count
 
 
-class _Counted:
-    """States from which it was counted how many releases are admitted, in ascending order."""
-
-    def __init__(self) -> None:
-        self._states: tuple[tuple[Fraction, int], ...] = ()
-
-    def at(self, left: Fraction) -> int | None:
-        """How many are admitted from here, where the states beside it say."""
-        states = self._states
-        place = bisect(states, (left, MANY))
-        below, above = states[max(place - 1, 0) : place], states[place : place + 1]
-        if below and (below[0][0] == left or (above and above[0][1] == below[0][1])):
-            return below[0][1]
-        return None
-
-    def add(self, states: list[tuple[Fraction, int]]) -> None:
-        """Keeps these too: of those from which as many are admitted, the first and the last."""
-        ends: dict[int, tuple[tuple[Fraction, int], tuple[Fraction, int]]] = {}
-        for state in sorted({*self._states, *states}):
-            ends[state[1]] = (ends.get(state[1], (state,))[0], state)
-        self._states = tuple(sorted({state for pair in ends.values() for state in pair}))
-
-
-@lru_cache(maxsize=1024)
-def _counted(_pricing: Pricing, _loss: Loss) -> _Counted:
-    return _Counted()
+@lru_cache(maxsize=64)
+def _counted(_pricing: Pricing, _loss: Loss) -> dict[Fraction, int]:
+    """Of states from which it was counted, how many releases are admitted."""
+    return {}
 
 
 def times(loss: Loss, left: Fraction | None, most: int = MANY) -> int:

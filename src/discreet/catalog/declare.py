@@ -647,7 +647,7 @@ class _DeclarationReader:
             if public and word in raw:
                 self.fault(
                     f"{where}.{word}",
-                    f"{word} are for tables about people: a public one is not published",
+                    f"{word} is for tables about people: a public one is not published",
                     "leave it out",
                 )
                 raw = {other: said for other, said in raw.items() if other != word}

@@ -14,6 +14,7 @@ import struct
 import threading
 import time
 import weakref
+from collections.abc import Iterator
 from typing import BinaryIO
 
 from discreet.engines.forkserver import CURATOR, fork
@@ -163,3 +164,20 @@ def held() -> int:
     """The bytes of address space that this process takes: at its beginning, what its program needs."""
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[0]) * resource.getpagesize()
+
+
+@contextlib.contextmanager
+def libraries() -> Iterator[None]:
+    """What is loaded here is counted apart from the memory of the tables: the limit grows by the address space that the
+    libraries take, of which they reserve more than a GiB and use little."""
+    limit, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    before = held()
+    try:
+        yield
+    finally:
+        if limit != resource.RLIM_INFINITY:
+            limit += max(0, held() - before)
+            resource.setrlimit(
+                resource.RLIMIT_AS, (limit if most == resource.RLIM_INFINITY else min(limit, most), most)
+            )

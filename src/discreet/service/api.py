@@ -364,9 +364,8 @@ class Service:
         from discreet.synthesis.synthetic_tables import SyntheticTables
 
         release = heard(json.loads(answer))
-        tables: Mapping[str, Any] | None = release.holds.more.get("tables")
-        self._curator.ledger.hold_open(list(tables or [job.table]), account.asks_as or TOTAL)
-        return SyntheticTables.of(release) if tables else Synthetic.of(release)
+        self._curator.ledger.hold_open(job.tables, account.asks_as or TOTAL)
+        return SyntheticTables.of(release) if len(job.tables) > 1 else Synthetic.of(release)
 
     async def hold_open(self, account: Account, question: str) -> None:
         """Raises EngineError where the owner has frozen this account's questions about what this one reads: its answer
@@ -465,16 +464,16 @@ class Service:
         if problem is not None:
             return _problem_reply(problem)
         if job.kind != "publish":
-            self._curator.ledger.hold_open([job.table], account.asks_as or TOTAL)
+            self._curator.ledger.hold_open(job.tables, account.asks_as or TOTAL)
             return _written(heard(json.loads(answer)), wanted, ())
         made = self._synthetic(account, job, answer)
         if packed and wanted == JSON:
             return Response(answer, media_type=JSON, headers=HEADERS)
-        hold_small(*([made] if isinstance(made, Synthetic) else made.tables.values()))
-        if wanted == JSON:
-            return Response(made.to_json().encode("utf-8", "replace"), media_type=JSON, headers=HEADERS)
-        if not isinstance(made, Synthetic):
+        if wanted != JSON and not isinstance(made, Synthetic):
             raise Refused(422, "output", "several tables are not one table", "Accept", f"take {JSON}")
+        hold_small(*([made] if isinstance(made, Synthetic) else made.tables.values()))
+        if not isinstance(made, Synthetic) or wanted == JSON:
+            return Response(made.to_json().encode("utf-8", "replace"), media_type=JSON, headers=HEADERS)
         return _written(made, wanted, ())
 
     # what is known

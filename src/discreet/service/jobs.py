@@ -102,7 +102,7 @@ class Call:
     the schedule by itself."""
 
     kind: str
-    table: str
+    tables: tuple[str, ...]
     steps: int
     run: Callable[[str | None, Callable[[object], None]], Release]
     waits: bool
@@ -118,7 +118,7 @@ class Job:
     request: str | None
     body: bytes
     kind: str
-    table: str
+    tables: tuple[str, ...]
     steps: int
     process: str
     begun: float
@@ -143,7 +143,7 @@ class Job:
         return {
             "job": self.job,
             "kind": self.kind,
-            "table": self.table,
+            "table": ", ".join(self.tables),
             "state": self.state,
             "steps": self.steps,
             "done": self.done(pace),
@@ -192,14 +192,18 @@ def publication_of(curator: Curator, said: Mapping[str, Any]) -> tuple[dict[str,
 
 def publishing(curator: Curator, account: Account, said: Mapping[str, Any]) -> Call:
     """A publication, checked against the declaration alone: no row is read. Raises QuestionError."""
-    given, call = several_of(curator, said) if isinstance(said["table"], list) else publication_of(curator, said)
-    words = ", ".join(said["table"]) if isinstance(said["table"], list) else said["table"]
+    if isinstance(said["table"], list):
+        given, several = several_of(curator, said)
+        names, steps = tuple(one.table.name for one in several.tables), several.steps
+    else:
+        given, call = publication_of(curator, said)
+        names, steps = (call.table.name,), call.steps
 
     def run(request: str | None, hear: Callable[[object], None]) -> Release:
         made: Release = curator.publish(**given, tell=hear, analyst=account.asks_as, request=request)
         return made
 
-    return Call("publish", words, call.steps, run, waits=False)
+    return Call("publish", names, steps, run, waits=False)
 
 
 def several_of(curator: Curator, said: Mapping[str, Any]) -> tuple[dict[str, Any], SeveralPublication]:
@@ -209,7 +213,7 @@ def several_of(curator: Curator, said: Mapping[str, Any]) -> tuple[dict[str, Any
     priced = {name: str(said[name]) for name in ("epsilon", "delta") if name in said}
     more = {name: value for name, value in said.items() if name not in ("table", *priced)}
     part = _part(curator, more)
-    hold_single(more)
+    hold_single({name: value for name, value in more.items() if (name, value) != ("method", "adaptive")})
     names = said["table"]
     return {"table": names, **priced, **part}, several(
         curator.declaration, names, priced.get("epsilon"), priced.get("delta")
@@ -245,7 +249,7 @@ def answering(planning: Planning, curator: Curator, account: Account, said: Mapp
             workload, epsilon=epsilon, delta=delta, analyst=account.asks_as, request=request, part=part
         )
 
-    return Call("workload", call.table.name, 1, run, waits=True)
+    return Call("workload", (call.table.name,), 1, run, waits=True)
 
 
 class Jobs:
@@ -297,9 +301,10 @@ class Jobs:
                     file.execute("DELETE FROM jobs WHERE job = ?", (number,))
                 self._running[number] = None  # before anybody can see its row
                 undone.callback(self._running.pop, number)
-                said = (number, account.name, account.asks_as, name, body, call.kind, call.table, call.steps)
-                made = Job(*said, this_process(), time.time(), ended=False, problem=None, lost=False)
-                row = (*said, made.process, made.begun)
+                said = (number, account.name, account.asks_as, name, body, call.kind)
+                begun = (call.steps, this_process(), time.time())
+                made = Job(*said, call.tables, *begun, ended=False, problem=None, lost=False)
+                row = (*said, _source(call.tables), *begun)
                 file.execute(f"INSERT INTO jobs ({_COLUMNS}) VALUES (?{', ?' * 9}, 0, NULL)", row)
                 self._forget(file, account.name)
             thread = threading.Thread(target=self._carry_out, args=(made, account, call), daemon=True)
@@ -393,8 +398,8 @@ class Jobs:
                     thread.join(max(0.0, end - time.monotonic()))
 
     def _job(self, row: Sequence[Any]) -> Job:
-        *facts, ended, problem = row
-        number, process = row[0], row[8]
+        number, process, ended, problem = row[0], row[8], row[10], row[11]
+        facts: list[Any] = [*row[:6], _tables(row[6]), *row[7:10]]
         lost = not ended and not (number in self._running if process == this_process() else lives(process))
         kept: dict[str, Any] = {
             "ended": bool(ended),
@@ -467,6 +472,15 @@ class Stream(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._ended()
+
+
+def _source(tables: Sequence[str]) -> str:
+    """The tables of a job, as its row keeps them: one by its name, as ever."""
+    return tables[0] if len(tables) == 1 and not tables[0].startswith("[") else json.dumps(tables)
+
+
+def _tables(source: str) -> tuple[str, ...]:
+    return tuple(json.loads(source)) if source.startswith("[") else (source,)
 
 
 def _event(name: str, plain: Mapping[str, Any]) -> bytes:

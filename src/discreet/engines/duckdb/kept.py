@@ -11,6 +11,7 @@ from pathlib import Path
 
 import duckdb
 
+from discreet.engines.child import libraries
 from discreet.engines.duckdb.names import BEFORE, LOCK, MOST_BUILT, MOST_FILES, SIDE
 
 _HEADERS = 3 * 4096
@@ -75,7 +76,8 @@ class Kept:
     def _found(self, one: _Opened, file: Path, table: str) -> None:
         """Opens a file with what was built beside a table at an earlier start; removes it, where it is not whole, or of
         no use."""
-        from discreet.trusted.ring_a.windows import PLACE
+        with libraries():
+            from discreet.trusted.ring_a.windows import PLACE
 
         name = f"{one.name}_{len(one.beside)}"
         try:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from discreet.engines.answers import answering, dense, told_apart
-from discreet.engines.child import Refused, held
+from discreet.engines.child import Refused, held, libraries
 from discreet.engines.duckdb.kept import Kept
 
 if TYPE_CHECKING:
@@ -57,7 +57,10 @@ _prepared: list[duckdb.DuckDBPyConnection] = []
 def prepare() -> None:
     """In the server, before it forks: an engine that holds nothing, which a child then need not make, as that takes
     longer than all else at its beginning. It is made of constants alone, so children know no more of each other than
-    if each made its own; and it has no thread, so a fork finds it whole."""
+    if each made its own; and it has no thread, so a fork finds it whole. Arrays are loaded too: a question needs them,
+    beside rows, within the limit of memory."""
+    import numpy  # noqa: F401
+
     connection = _made()
     connection.execute("SELECT count(*), sum(i) FROM range(10) AS numbers(i) GROUP BY i % 3").fetchall()  # warm
     _prepared.append(connection)
@@ -123,7 +126,7 @@ class Worker:
 
     def do_delta(self, path: str, version: int) -> Any:
         """Opens a version of a Delta table: for now its columns, and no row."""
-        with _libraries():
+        with libraries():
             import deltalake
             import pyarrow
 
@@ -133,7 +136,8 @@ class Worker:
 
     def do_iceberg(self, path: str, version: int) -> Any:
         """Opens a snapshot of an Iceberg table: for now its columns, and no row."""
-        from discreet.engines.duckdb.iceberg import IcebergTable
+        with libraries():
+            from discreet.engines.duckdb.iceberg import IcebergTable
 
         self.iceberg = IcebergTable(path, version)
         self.names = self.iceberg.names
@@ -143,7 +147,7 @@ class Worker:
     def do_state(self) -> Any:
         """The rows of the Delta or Iceberg table that is open, to be read once."""
         if self.iceberg is not None:
-            with _libraries():
+            with libraries():
                 import fastavro  # noqa: F401
 
             self._view(self.iceberg.rows(self._ids))
@@ -170,7 +174,7 @@ class Worker:
         if self.locked:
             raise ValueError
         if url not in self.servers:
-            with _libraries():
+            with libraries():
                 try:
                     from discreet.engines.postgresql import server
                 except ImportError:
@@ -215,7 +219,8 @@ class Worker:
         """Leaves in tables the rows of the present period's persons: their hashes then, and the new persons."""
         import numpy as np
 
-        from discreet.trusted.renewal.first_seen import BEFORE, NEW, NOW
+        with libraries():
+            from discreet.trusted.renewal.first_seen import BEFORE, NEW, NOW
 
         if self.locked:
             raise ValueError
@@ -237,7 +242,8 @@ class Worker:
         """The persons who are in a part by their rows and are on none of these lists, with the place of it."""
         import numpy as np
 
-        from discreet.trusted.parts.rows import KNOWN
+        with libraries():
+            from discreet.trusted.parts.rows import KNOWN
 
         self._known(lists, [-1] * len(lists))
         found: dict[str, Any] = self.connection.execute(select).fetchnumpy()
@@ -247,7 +253,8 @@ class Worker:
 
     def do_part(self, lists: list[bytes], places: list[int], statements: list[str]) -> Any:
         """Leaves in tables the rows of those persons alone who have the part's place on the first list with them."""
-        from discreet.trusted.parts.rows import KNOWN
+        with libraries():
+            from discreet.trusted.parts.rows import KNOWN
 
         if self.locked:
             raise ValueError
@@ -260,7 +267,8 @@ class Worker:
         """A table of listed persons, with the number of their list and whether they are in the part of that place."""
         import numpy as np
 
-        from discreet.trusted.parts.rows import KNOWN
+        with libraries():
+            from discreet.trusted.parts.rows import KNOWN
 
         persons = [np.frombuffer(one, "<u8").reshape(-1, 3) for one in [*lists, b""]]
         whole = np.concatenate(persons)
@@ -443,23 +451,6 @@ class Worker:
         if statement.type != duckdb.StatementType.SELECT:
             raise ValueError
         return self.connection.execute(statement)
-
-
-@contextmanager
-def _libraries() -> Iterator[None]:
-    """What is loaded here is counted apart from the memory of the tables: the limit grows by the address space that the
-    libraries take, of which they reserve more than a GiB and use little."""
-    limit, most = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    before = held()
-    try:
-        yield
-    finally:
-        if limit != resource.RLIM_INFINITY:
-            limit += max(0, held() - before)
-            resource.setrlimit(
-                resource.RLIMIT_AS, (limit if most == resource.RLIM_INFINITY else min(limit, most), most)
-            )
 
 
 def _bytes(column: Any) -> list[bytes]:
