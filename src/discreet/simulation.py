@@ -22,6 +22,7 @@ from discreet.release.plot import DARK, LINES, MOST_LINES, PALE, figure_class, p
 from discreet.release.render import aligned
 from discreet.release.table import Release
 from discreet.release.values import finite
+from discreet.synthesis.prefixes import SHORT
 from discreet.synthesis.publication import rows_that_fit
 from discreet.synthesis.synthetic import Synthetic
 from discreet.tables import Table
@@ -141,7 +142,7 @@ def simulate(
         deltas = [min(Fraction(1, 4), of_one * price) for price in prices]
         wanted = _rows_of(release)
         whole = _as_real(release, wanted)
-    except (ArithmeticError, ValueError, TypeError, KeyError):  # a file that somebody wrote
+    except (ArithmeticError, ValueError, TypeError, KeyError, AttributeError):  # a file that somebody wrote
         fix = "give what curator.publish gives, or a .json that release.save has written"
         raise refused("synthetic", "this is not as a published table is", "release", fix) from None
     to = release.target if method == "adaptive" and release.target in release.columns else None
@@ -180,9 +181,12 @@ def _as_real(release: Synthetic, wanted: int) -> Table:
     rows, columns = release.as_source()
     if wanted != len(release):
         rows = rows.take(np.arange(wanted) % len(release))
+    begun = release.holds.more.get("start", {}).get("cells", {})
+    short = {name for name in columns if begun.get(name, {}).get("prefixes")}  # first letters are looked for again
     stated = {
         name: {key: value for key, value in one.items() if key != "values" or name in release.known.whole}
         | ({"nulls": False} if "(none)" not in release.domain.get(name, ["(none)"]) else {})
+        | ({"length": SHORT} if name in short else {})
         for name, one in columns.items()
     }
     most = release.holds.more["rows_per_person"]

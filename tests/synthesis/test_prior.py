@@ -160,3 +160,14 @@ def test_no_bound_rests_on_what_was_earlier() -> None:
         assert float(np.abs(made - counts(rows, DOMAIN, clique)).sum()) <= bound.l1 + 4.5 * float(
             schedule.distance_sigma
         )
+
+
+def test_how_many_rows_there_are_is_of_this_run() -> None:
+    """An earlier release that is right in each column, and says of a pair that it has a million times the rows."""
+    schedule, rows = planned("adaptive", DOMAIN, 1, DELTA), dependent(3000)
+    honest = exactly(rows, ("a",), ("b",), ("c",), variance=1e-6)
+    pair = counts(rows, DOMAIN, ("a", "b")) * 1_000_000
+    prior = Prior((*honest.marginals, Expected(("a", "b"), pair.astype(float), 1.0)))
+    result = synthesise(schedule, DOMAIN, Memory(rows, DOMAIN), prior=prior)
+    assert abs(result.model.total - 3000) < 500
+    assert len(result.rows) < 3500

@@ -78,7 +78,7 @@ def test_no_ring_knows_a_part_beside_it() -> None:
         ("ring_a", 2_473),
         ("ledger", 1_107),
         ("ring_b", 3_201),
-        ("ring_c", 3_422),
+        ("ring_c", 3_435),
         ("ledger_server", 340),
         ("renewal", 75),
         ("parts", 80),
@@ -97,7 +97,8 @@ def test_rings_grow_by_nobody_s_oversight(one: str, most: int) -> None:
     encrypted at once; the synthetic state, 300 lines, whose thresholds outlive a process in the same kind of file, and
     which ends where the owner says that entries are lost and remembers which request got which reply, for which ring B
     says a noisy threshold and a reply apart; marginals of views over several tables in one run, and of weights by which
-    persons with many rows weigh no more than others, 60 lines; first letters of texts as cells, 20 lines."""
+    persons with many rows weigh no more than others, 60 lines; first letters of texts as cells, 33 lines,
+    which are looked up so that no row takes longer."""
     assert sum(map(code_lines, inside(one))) <= most
 
 

@@ -28,6 +28,7 @@ on c is c itself. What is free besides c is what leaves c out.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
@@ -43,6 +44,12 @@ MOST_CELLS = 5_000
 """The most cells that are measured where one is asked for: of millions of rows a question takes some tenths of a second
 longer then, once, and its vector some tens of kilobytes. With twenty times as many the engine takes seconds, more than
 half of a service's slot, and what is late has failed."""
+
+MOST_VALUES = 1_000
+"""A column with more values stays as it is: what is put together of its cells takes seconds later, each time."""
+
+MOST_LETTERS = 1_000
+"""Names of so many letters at most, as an entry begins with them and is found by its beginning."""
 
 MOST_NUMBERS = 20_000
 """The most numbers in all these cells, where each has several, as sums of columns."""
@@ -66,6 +73,9 @@ def whole(asked: Measurement, table: Table) -> Measurement | None:
         return None  # two values of one column: no row has both
     columns = {column.name: column for column in table.columns}
     sizes = {name: len(columns[name].keys() or ()) for name in columns if name in named}
+    sizes = {name: size for name, size in sizes.items() if size <= MOST_VALUES}
+    if len(json.dumps([*keys, *sizes])) > MOST_LETTERS:
+        return None
     grouped = prod(len(key.groups or ()) for key in plan.keys if key.name not in sizes)
     vectors = sum(len(part.vectors) for part in plan.parts)
     chosen = _most(sizes, min(MOST_CELLS, MOST_NUMBERS // vectors) // max(1, grouped))

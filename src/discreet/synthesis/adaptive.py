@@ -311,9 +311,17 @@ class _Run:
             zeros=self.zeros,
             iterations=iterations,
             limit=limit,
-            rows=self.rows if self.rows is not None or not self.beside else round(total_rows(self.known)),
+            rows=self._counted_rows,
         )
         return self.model
+
+    @property
+    def _counted_rows(self) -> int | None:
+        """How many rows the model has: as many as was measured in this run, where counts stand beside that of which
+        some were chosen for being large, or are of other rows. None where all that is known says it."""
+        if self.rows is not None or not (self.beside or self.expected) or not self.known:
+            return self.rows
+        return round(total_rows(self.known))
 
     def measured(self, clique: Clique, sigma: Fraction) -> NDArray[np.int64]:
         values = np.asarray(self.measurer.measure(clique, sigma), np.int64).reshape(self.domain.shape(clique))

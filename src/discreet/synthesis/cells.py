@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -147,7 +148,7 @@ def weights(histogram: NoisyHistogram, low: Fraction, high: Fraction) -> tuple[l
 
     A cell whose count is not 2 times its noise counts as what is left, spread evenly by width."""
     ends = histogram.ends
-    inside = [place for place in range(len(ends) - 1) if ends[place] < high and low < ends[place + 1]]
+    inside = range(max(0, bisect_right(ends, low) - 1), min(len(ends) - 1, bisect_left(ends, high)))
     parts = [low, *(ends[place] for place in inside[1:]), high]
     lengths = [after - before for before, after in itertools.pairwise(parts)]
     widths = np.array([float(one / (high - low)) for one in lengths])  # of the bin: none is lost, however small it is

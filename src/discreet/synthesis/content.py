@@ -123,7 +123,7 @@ def _mechanisms(call: Publication, result: SynthesisResult) -> list[dict[str, st
     ]
     looked = [one.column.name for one in call.columns if one.looks]
     if looked:
-        words = f"rounded Gaussian noise, sigma {show(call.look_sigma / scale, 4)}, on a histogram, two to four times"
+        words = f"rounded Gaussian noise, sigma {show(call.look_sigma / scale, 4)}, on a histogram, one to four times"
         found.append({"columns": ", ".join(looked), "mechanism": words, "unit": unit, "sensitivity": rows})
     words = f"rounded Gaussian noise, sigma {show(call.schedule.distance_sigma, 4)}, on how far marginals are off"
     found.append({"columns": "all", "mechanism": words, "unit": "1 row", "sensitivity": f"{counted} in each"})
@@ -144,16 +144,14 @@ def _bounds(call: Publication, coded: Sequence[ListedCells | Binned], left_out: 
         if isinstance(one, Binned):
             bins = f"{len(one.cuts) + 1} bins" if one.cuts else "one bin"
             words.append(f"{one.column.name} is cut into {bins}")
-        elif one.prefixes:
-            words.append(
-                f"{one.column.name}: a value that too few persons share stands as its first letters and *, as "
-                f"{one.names[len(one.values)]}; where these are too rare too, as (other)"
-            )
         elif one.other:
             shared = (
                 "values that the earlier release has not found" if call.earlier else "values that too few persons share"
             )
-            words.append(f"{one.column.name}: {shared} are one cell, (other)")
+            first = (
+                f"stand as their first letters and *, as {one.names[len(one.values)]}; others " if one.prefixes else ""
+            )
+            words.append(f"{one.column.name}: {shared} {first}are one cell, (other)")
         if not one.null:
             words.append(f"rows without a value in {one.column.name} are left out: it declares that there are none")
     return words + [f"{name} is left out: {why}" for name, why in left_out.items()]

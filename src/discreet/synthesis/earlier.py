@@ -30,11 +30,12 @@ from discreet.synthesis.packed import pack, unpack
 from discreet.synthesis.prefixes import DEEPEST, MOST_PREFIXES
 from discreet.synthesis.prior import LEAST, MOST, Expected, Prior
 from discreet.synthesis.synthetic import Synthetic
+from discreet.texts import visible
 from discreet.trusted.ring_a.table import Type, Value
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
 
-MOST_MARGINALS, MOST_CUTS, MOST_FINE, MOST_TEXT = 1000, 4 * FINE, 1 << 16, 10_000
-_PLACE = re.compile(r"-?[0-9]{1,60}(/[0-9]{1,60})?")
+MOST_MARGINALS, MOST_CUTS, MOST_FINE, MOST_TEXT = 1000, 4 * FINE, 1 << 14, 100_000
+_PLACE = re.compile(r"-?[0-9]{1,340}(/[0-9]{1,340})?")  # as large and as small as bounds may be
 _WHOLE = 1 << 63
 
 
@@ -72,7 +73,7 @@ class Earlier:
         known = {one.column.name for one in kept}
         other = sorted(set(self.cells) - known)
         if other and not named:
-            raise _changed(f"it has a column {other[0]}, and this table does not")
+            raise _changed(f"it has a column {visible(other[0])[:80]}, and this table does not")
         found, left_out, looks = [], {}, {}
         for one in kept:
             name = one.column.name
@@ -215,6 +216,7 @@ def _checked(one: Mapping[str, Any]) -> Mapping[str, Any]:
         values = one["found"]
         _held(isinstance(values, list) and len(values) <= MOST_VALUES and len(set(values)) == len(values))
         _held(all(_plain(value) for value in values))
+        _held(sum(len(str(value)) for value in values) <= MOST_TEXT)
         prefixes = one["prefixes"]
         _held(isinstance(prefixes, list) and len(prefixes) <= MOST_PREFIXES and len(set(prefixes)) == len(prefixes))
         _held(all(isinstance(prefix, str) and 0 < len(prefix) <= DEEPEST and _plain(prefix) for prefix in prefixes))
@@ -231,7 +233,7 @@ def _checked(one: Mapping[str, Any]) -> Mapping[str, Any]:
 def _plain(value: object) -> bool:
     if isinstance(value, str):
         value.encode()  # no text has half a character
-        return len(value) <= MOST_TEXT and "\0" not in value
+        return "\0" not in value
     return isinstance(value, int) and not isinstance(value, bool) and -_WHOLE <= value < _WHOLE
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import base64
+import re
 import zlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+_TYPE = re.compile("[<|][biuf][1248]")
 
 
 def pack(array: NDArray[Any]) -> dict[str, Any]:
@@ -26,4 +29,6 @@ def unpack(packed: dict[str, Any], most: int | None = None) -> NDArray[Any]:
     body = reader.decompress(body, 0 if most is None else most)
     if not reader.eof:
         raise ValueError("the array is not whole, or has more bytes")
+    if _TYPE.fullmatch(packed["type"]) is None:
+        raise ValueError("the array is of a type that pack does not write")
     return np.frombuffer(body, np.dtype(packed["type"])).reshape(packed["shape"])

@@ -271,7 +271,8 @@ def _seen(call: Publication, found: FoundPrefixes, numbers: Mapping[Value, int])
     assert isinstance(mechanism, GaussianThreshold)
     counts = np.zeros(cells.size, np.int64)
     counts[: len(numbers)] = [numbers[value] for value in cells.values]
-    return [*seen, SeenCounts(counts, np.arange(cells.size) < len(numbers), mechanism.sigma)]
+    some = np.arange(cells.size) < len(numbers)
+    return [*seen, SeenCounts(counts, some, mechanism.sigma)] if numbers else seen
 
 
 def _looked_at(one: PublishedColumn, looks: Mapping[str, NoisyHistogram]) -> Binned:

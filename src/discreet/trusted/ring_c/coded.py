@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -177,15 +177,26 @@ def _place(column: str, kind: Type, values: Sequence[Value], dialect: Dialect) -
 
 def _begun(column: str, coded: ListedCells, dialect: Dialect) -> list[str]:
     """The cells of the prefixes that a row's value begins with, the longest first: as many look-ups as there are
-    lengths, each in time that is linear in the text at most; NULL where it is none of them."""
-    first = exp.cast(exp.Literal.string(str(len(coded.values))), "BIGINT")
-    found = []
+    lengths; NULL where it is none of them. Of prefixes that are each of some with each of some letters, in this order,
+    the former and the letter are looked up: a list of thousands would take its time for each row."""
+    first, found = len(coded.values), []
+    value = exp.column(column)
     for length in sorted({len(one) for one in coded.prefixes}, reverse=True):
-        start = function("left", exp.column(column), exp.Literal.number(length))
-        constants = (literal(Literal(one, Type.TEXT)) for one in coded.prefixes)
-        place = exp.cast(function("place_among", start, *constants), "BIGINT")
-        found.append(dialect.text(exp.Add(this=place, expression=first)))
+        heads, letters = (dict.fromkeys(one[part] for one in coded.prefixes) for part in (slice(-1), slice(-1, None)))
+        start = function("left", value, exp.Literal.number(length))
+        if length > 1 and coded.prefixes == tuple(head + letter for head in heads for letter in letters):
+            start = function("left", value, exp.Literal.number(length - 1))
+            letter = function("substring", value, exp.Literal.number(length), exp.Literal.number(1))
+            place = f"{_among(start, heads, dialect)} * {len(letters)} + {_among(letter, letters, dialect)}"
+        else:
+            place = _among(start, coded.prefixes, dialect)
+        found.append(f"{place} + {first}")
     return found
+
+
+def _among(text: exp.Expression, constants: Iterable[str], dialect: Dialect) -> str:
+    place = function("place_among", text, *(literal(Literal(one, Type.TEXT)) for one in constants))
+    return dialect.text(exp.cast(place, "BIGINT"))
 
 
 def _bin(column: str, cuts: Sequence[str], first: int) -> str:

@@ -39,6 +39,8 @@ class ListedCells:
     def __post_init__(self) -> None:
         if self.prefixes and self.column.type is not Type.TEXT:
             raise ValueError("only texts have prefixes")
+        if {*map(type, (self.prefixes, *self.prefixes))} - {tuple, str}:
+            raise ValueError("prefixes are a tuple of texts")
         if len(set(self.prefixes)) != len(self.prefixes) or "" in self.prefixes:
             raise ValueError("prefixes are different texts of one character or more")
 
@@ -48,8 +50,12 @@ class ListedCells:
 
     @property
     def listed(self) -> tuple[Value, ...]:
-        """What stands for the cells in rows, but for other values and NULL: `C34*` for the rest of a prefix."""
-        return (*self.values, *(f"{one}*" for one in self.prefixes))
+        """What stands for the cells in rows, but for other values and NULL: `C34*` for the rest of a prefix, with as
+        many stars as no value has there."""
+        mark = "*"
+        while not {one + mark for one in self.prefixes}.isdisjoint(self.values):
+            mark += "*"
+        return (*self.values, *(one + mark for one in self.prefixes))
 
     @property
     def names(self) -> tuple[str, ...]:

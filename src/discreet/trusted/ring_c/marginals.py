@@ -271,5 +271,6 @@ def _apart(one: Integers, other: Integers) -> int:
     """‖one − other‖₁, exactly: in no difference, and no sum of them, do 64 bits wrap. Else one row could move it by
     2^64. The larger less the smaller is below 2^64, which unsigned numbers of 64 bits hold; their halves are added up,
     of at most 2^32 cells."""
+    one, other = np.atleast_1d(one), np.atleast_1d(other)
     differences = np.maximum(one, other).astype(np.uint64) - np.minimum(one, other).astype(np.uint64)  # modulo 2^64
     return (int((differences >> np.uint64(32)).sum()) << 32) + int((differences & np.uint64(0xFFFFFFFF)).sum())
