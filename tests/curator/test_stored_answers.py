@@ -253,6 +253,20 @@ def test_a_request_belongs_to_one_question_also_where_one_stored_answer_holds_se
         assert (again.rows, again.intervals, bool(again.charged)) == (first.rows, first.intervals, False)
 
 
+def test_a_request_is_of_a_question_with_an_outer_query_or_of_one_without(curator: discreet.Curator) -> None:
+    """The tables of the former have names of their own, made of the request's."""
+    plain = "SELECT COUNT(*) AS n FROM t"
+    computed = f"SELECT n * 2 AS m FROM ({plain} WHERE age > 3) AS x"
+    for first, other in ((plain, computed), (computed, plain)):
+        name = f"of {first}"
+        curator.ask(first, epsilon=1, request=name)
+        head = curator.ledger.head
+        with pytest.raises(discreet.QuestionError, match="belongs to another question"):
+            curator.ask(other, epsilon=2, request=name)
+        assert curator.ledger.head == head
+        assert not curator.ask(first, epsilon=1, request=name).charged
+
+
 def test_of_two_processes_with_one_request_one_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each asks something else that the same stored answer holds, and looks before the other has written."""
     text = "SELECT COUNT(*) AS n FROM t WHERE ward = '{}' AND sex = 'm'"

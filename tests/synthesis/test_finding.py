@@ -7,6 +7,7 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -100,3 +101,16 @@ def test_persons_are_not_taken_for_rows() -> None:
     with discreet.Curator({"t": table}, epsilon=10, delta=1e-5) as holder:
         made = holder.publish("t", epsilon=8, columns=["town"]).to_pandas()
     assert (made.town == "A").mean() == pytest.approx(0.75, abs=0.01)
+
+
+def test_marginals_of_columns_with_many_found_values_are_made_of_the_most_frequent() -> None:
+    """How many values are found follows from rows, and none of these may make a publication fail that is paid: 200
+    values in each of three columns are too many together."""
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame({name: rng.integers(200, size=20_000).astype(str) for name in "abc"})
+    table = discreet.Table(frame, one_row_per_person=True, columns={name: {"type": "text"} for name in "abc"})
+    with discreet.Curator({"t": table}, epsilon=100, delta=1e-5) as holder:
+        made = holder.publish("t", epsilon=30, method="workload", workload=[["a", "b", "c"]])
+        assert 20 < len(made.domain["a"]) < 130
+        alone = holder.publish("t", epsilon=30, columns=["a"], method="independent")
+        assert len(alone.domain["a"]) > 190

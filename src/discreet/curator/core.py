@@ -441,6 +441,7 @@ class Asking:
                 warn(words)
         if asked.planned.outer is None:
             (only,) = asked.parts
+            self._hold_alone(options, f"{options.request}{PART}1")
             kept, stored = asked.planned.asked.kept, asked.stored
             content, charged, loss = self._measured(
                 kept, only.measured, only.table, options, stored=stored, by_state=asked.by_state
@@ -453,6 +454,7 @@ class Asking:
         planned, outer = asked.planned, asked.planned.outer
         account, request = options.account, options.request
         assert outer is not None
+        self._hold_alone(options, request)
         tables, data, parts, losses = planned.tables, dict(planned.data), [], [one.measured.loss for one in asked.parts]
         charged = Cost(FREE)
         values = dict(planned.known)
@@ -661,6 +663,12 @@ class Asking:
             content = replace(content, bounds=[*content.bounds, *said])
         loss = priced.loss if found is None or not found.others else measured.loss
         return content, content.cost if charged else FREE, loss
+
+    def _hold_alone(self, options: AskOptions, other: str | None) -> None:
+        """Raises QuestionError where the request belongs to a question of another kind under this name: one with an
+        outer query names the request of each of its tables, one without has the request's own name."""
+        if options.request is not None and self._ledger.requested(options.account, other) is not None:
+            raise asked_otherwise()
 
     def _hold_request(self, text: str, priced: Measurement, table: Table, numbers: str, options: AskOptions) -> None:
         """Raises QuestionError where the request belongs to a question that measures something else, also where one

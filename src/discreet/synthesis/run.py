@@ -208,7 +208,11 @@ def found_cells(call: Publication, run: InTurns) -> FoundCells:
     if len(left_out) == len(known):  # then at least how many rows have a value
         left_out = {}
     known = {name: one for name, one in known.items() if name not in left_out}
+    kept, crowded = {name: one for name, one in begun.items() if name not in left_out}, set[str]()
     for parts in (BINS, BINS // 2, BINS // 4, BINS // 8, 1):
+        for name in kept.keys() & crowded:
+            kept[name] = _fewer(begun[name], values[name], MOST_VALUES * parts // BINS if parts > 1 else 1)
+            known[name] = kept[name].cells
         for one in call.columns:
             if one.line is not None:
                 cuts = gathered(looks[one.column.name], parts) if one.looks else one.cuts
@@ -216,8 +220,17 @@ def found_cells(call: Publication, run: InTurns) -> FoundCells:
         coding = Coding(tuple(known[one.column.name] for one in call.columns if one.column.name in known))
         if _holds(call, coding):
             break
-    counted = {name: _seen(call, begun[name], counts) for name, counts in values.items() if name not in left_out}
+        crowded = {name for clique in certain(call, coding) for name in clique}
+    counted = {
+        name: _seen(call, one, {value: values[name][value] for value in one.values}) for name, one in kept.items()
+    }
     return FoundCells(coding, looks, left_out, counted)
+
+
+def _fewer(found: FoundPrefixes, numbers: Mapping[Value, int], most: int) -> FoundPrefixes:
+    """The most frequent values alone, where a model could not hold the others."""
+    ranked = sorted(found.values, key=lambda value: -numbers[value])[:most]
+    return replace(found, values=tuple(sorted(ranked)), counts={}, whole=())
 
 
 def _looks(call: Publication, run: InTurns, begun: dict[str, FoundPrefixes]) -> dict[str, NoisyHistogram]:
