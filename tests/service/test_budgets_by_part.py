@@ -114,7 +114,8 @@ def about(part: str | None) -> dict[str, str]:
 
 
 def ask(service: Served, part: str | None, who: str = "ana", name: str | None = None, **said: Any) -> Any:
-    """What comes of a count at ε 5, or of another question."""
+    """What comes of a count at ε 5, or of another question. With two rows a person its noise is more than 5 with a
+    probability below 10^-6, and the part with the next more rows has 6 more."""
     headers = {} if name is None else {"Idempotency_Key": name}
     return service.call("POST", "/ask", who, {"question": COUNT, "epsilon": 5, **about(part), **said}, **headers)
 
@@ -147,7 +148,7 @@ def test_each_part_is_answered_by_its_name_to_the_letter(service: Served) -> Non
     assert service.curator.ledger.head == before
     for part in EACH:
         reply = ask(service, part, name=f"first of {part!r}".encode().hex())
-        assert abs(counted(reply) - SIZES.get(part or "", ALL)) <= 3
+        assert abs(counted(reply) - SIZES.get(part or "", ALL)) <= 5
         words = f"of the part {part} alone" if part is not None else "of all rows: the budgets of all 7 parts pay"
         assert any(words in note for note in reply.json["notes"])
         assert reply.json["charged"]["epsilon"] == 5
@@ -175,7 +176,7 @@ def test_a_balance_has_each_part(service: Served, cli: Command, monkeypatch: pyt
     monkeypatch.setenv("DISCREET_TOKEN", service.tokens["ana"])
     assert "part north: " in cli("budget", "--server", service.url).out
     said = cli("ask", "--server", service.url, COUNT, "--part", "-3", "--epsilon", "5", "--json")
-    assert abs(said.json["rows"][0]["n"] - SIZES["-3"]) <= 3
+    assert abs(said.json["rows"][0]["n"] - SIZES["-3"]) <= 5
     assert (
         "of the part -3 alone" in cli("explain", "--server", service.url, COUNT, "--part", "-3", "--epsilon", "9").out
     )
@@ -189,8 +190,8 @@ def test_a_workload_is_answered_about_the_part_that_it_names(service: Served) ->
             release = there.answer(workload, epsilon=5, delta=0, part=part)
             found = {row["clinic"]: round(row["count"]) for row in release.rows}
             north, south = (SIZES[name] if part in (None, name) else 0 for name in ("north", "south"))
-            assert abs(found["north"] - north) <= 3
-            assert abs(found["south"] - south) <= 3
+            assert abs(found["north"] - north) <= 5
+            assert abs(found["south"] - south) <= 5
             words = f"of the part {part} alone" if part is not None else "of all rows: the budgets of all 7 parts pay"
             assert any(words in note for note in release.notes)
             assert release.charged["epsilon"] == 5
@@ -265,7 +266,7 @@ def said_of(call: Callable[..., Any], question: str, given: dict[str, Any]) -> t
 def test_a_request_belongs_to_one_part(service: Served) -> None:
     question = f"{COUNT} WHERE id <> 'a request'"
     first = ask(service, "north", name="once", question=question)
-    assert abs(counted(first) - SIZES["north"]) <= 3
+    assert abs(counted(first) - SIZES["north"]) <= 5
     before = service.curator.ledger.head
     for other in ("south", "NORTH", " north", None):
         refused = ask(service, other, name="once", question=question)
@@ -295,7 +296,7 @@ def test_a_job_s_name_is_no_question_s_about_a_part(service: Served) -> None:
     released = service.call("GET", f"/jobs/{job}/answer", "ana").json
     assert any("of all rows" in note for note in released["notes"])
     assert ask(service, "north", name="job").status == 422
-    assert abs(counted(ask(service, "north", name="a-question")) - SIZES["north"]) <= 3
+    assert abs(counted(ask(service, "north", name="a-question")) - SIZES["north"]) <= 5
     assert service.call("POST", "/workload", "ana", said, Idempotency_Key="a-question").status == 422
 
 
