@@ -71,7 +71,8 @@ def test_a_price_in_the_clause_that_is_none(price: str, code: str, exact: Curato
 
 
 def test_a_question_without_a_price(exact: Curator) -> None:
-    error = refused(exact, lambda: exact.ask("SELECT COUNT(*) FROM visits"))
+    never_asked = "SELECT COUNT(*) FROM visits WHERE age = 97 AND cost < 0.01"  # a stored answer would be given
+    error = refused(exact, lambda: exact.ask(never_asked))
     assert error.fix == (
         "name epsilon, as in epsilon = 1e+24; or the owner declares [question] epsilon = 1e+23 for what names none"
     )
