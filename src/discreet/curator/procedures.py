@@ -394,6 +394,7 @@ class Curator(Requesting):
             return self._released(call, measurement, account, request)
 
     def _released(self, call: _Call, measurement: Any, account: str, request: str | None) -> Release:
+        self._hold_alone(account, request)
         held = self._holdings.held(call.table)
         of = held.numbers, self._kept_under
         stored, charged = released(
@@ -566,6 +567,7 @@ class Curator(Requesting):
         """A publication's release: each step in its turn, with its progress shown."""
         from discreet.synthesis.run import carried_out
 
+        self._hold_alone(account, request)
         turn = Turns(self._declaration.limits.answer_seconds or None, self._turn).one
         showing = progress("publishing") if tell is None else nullcontext(print)
         raised: list[str] = []
