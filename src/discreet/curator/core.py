@@ -1082,6 +1082,8 @@ class Asking:
     def _release(
         self, content: ReleaseContent, loss: Loss, charged: Cost, account: str, asked: Asked | None = None
     ) -> Release:
+        if self._part is not None:  # its files outlive the notes of this answer
+            content = replace(content, more={**content.more, "part": self._part_name})
         kept = self._declaration.budget.publish
         notes = [] if asked is None else [*asked.said(self._declaration)]
         notes += self._promise()

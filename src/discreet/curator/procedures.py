@@ -565,6 +565,7 @@ class Curator(Requesting):
         request: str | None,
     ) -> Release:
         """A publication's release: each step in its turn, with its progress shown."""
+        from discreet.synthesis.content import of_part
         from discreet.synthesis.run import carried_out
 
         self._hold_alone(account, request)
@@ -593,7 +594,7 @@ class Curator(Requesting):
                 request=request,
                 rows=rows,
             )
-        if self._part is not None:  # its files outlive the notes of this answer
-            content = replace(content, bounds=[*content.bounds, f"of the part {self._part_name} alone"])
+        if self._part is not None:
+            content = of_part(content, self._part_name)
         release = self._release(content, call.declared.loss, call.cost if charged else FREE, account)
         return replace(release, notes=(*release.notes, *raised))
