@@ -1096,14 +1096,16 @@ class Asking:
         notes += [] if self._declaration.ledger else ["ledger in memory: it ends with this curator"]
         return Release(content, charged, self.balance(account), loss, tuple(notes))
 
-    def balance(self, account: str = TOTAL) -> Balance:
+    def balance(self, account: str = TOTAL, part: str | None = None) -> Balance:
         """Says how much of the budget is left to the analyst whose `account` it is, or to the owner.
 
-        Raises QuestionError where nobody of that name is declared, LedgerError.
+        With `part`, of what is asked of the rows of that part's persons alone: its own budget pays for that. Raises
+        QuestionError where nobody of that name is declared, or no such part, LedgerError.
         """
+        one = self if part is None else self._about(part)
         if account != TOTAL:
-            self._account(account)
-        return self._balance(account)
+            one._account(account)
+        return one._balance(account)
 
     def _balance(self, account: str) -> Balance:
         if account not in self._declaration.analysts:
