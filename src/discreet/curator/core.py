@@ -84,7 +84,7 @@ from discreet.trusted.ring_a.nodes import Root
 from discreet.trusted.ring_a.sensitivity import cell_count
 from discreet.trusted.ring_a.table import SourceKind, Value
 from discreet.trusted.ring_b.listed_groups import group_count
-from discreet.trusted.ring_b.questions import Groups
+from discreet.trusted.ring_b.questions import Groups, Noisy
 
 if TYPE_CHECKING:
     from discreet.synthesis.state import StateQuestion, SyntheticState
@@ -623,13 +623,18 @@ class Asking:
             measured, key = found.held.measured, found.key
         else:
             measured, key, lacking = self._bought(asked, options)
-        first = {"cells": described(measured, asked, key, None if lacking is None else lacking.described)}
+        said_first = partial(described, measured, asked, key, None if lacking is None else lacking.described)
+        first = said_first() if found is None else None  # before the price; what is stored already is not described
+
+        def stored_as(noisy: Noisy, one: Measurement) -> bytes:
+            whole = {"cells": said_first() if first is None else first, **written(noisy, one)}
+            return json.dumps(whole, ensure_ascii=False).encode()
 
         def through_the_door(one: Measurement, key: str, name: str | None) -> tuple[bytes, bool]:
             return released(
                 self._door,
                 Groups(one, table),
-                lambda noisy: json.dumps({**first, **written(noisy, one)}, ensure_ascii=False).encode(),
+                lambda noisy: stored_as(noisy, one),
                 analyst=account,
                 question=question,
                 key=key,
