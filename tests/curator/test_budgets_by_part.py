@@ -303,7 +303,7 @@ def test_what_is_published_of_a_part_is_of_its_persons_and_its_budget_alone(tmp_
     ]
     (tmp_path / "t.csv").write_text("\n".join(["id,clinic,kind", *lines, ""]), "utf-8")
     with discreet.open(declared(tmp_path, PUBLISHED), owner=True) as one:
-        made = {part: one.publish("t", epsilon=40, part=part, request=f"of {part}") for part in ("north", SOUTH)}
+        made = {part: one.publish("t", epsilon=200, part=part, request=f"of {part}") for part in ("north", SOUTH)}
         for part, kind in (("north", "a"), (SOUTH, "b")):
             assert abs(len(made[part]) - sizes[part]) <= 3
             assert sum(row["kind"] == kind for row in made[part].rows) >= len(made[part]) - 3
@@ -311,15 +311,15 @@ def test_what_is_published_of_a_part_is_of_its_persons_and_its_budget_alone(tmp_
             assert any(f"of the part {part} alone: its own budget pays" in note for note in made[part].notes)
         used = {part: state.used for part, state in one.budget.parts.items()}
         assert used["north"] == used[SOUTH] > used["3"] == 0
-        again = one.publish("t", epsilon=40, part="north")
+        again = one.publish("t", epsilon=200, part="north")
         assert (again.rows, bool(again.charged)) == (made["north"].rows, False)
         for other in (SOUTH, None):
             with pytest.raises(QuestionError, match="asked under this request id before: of other rows"):
-                one.publish("t", epsilon=40, part=other, request="of north")
+                one.publish("t", epsilon=200, part=other, request="of north")
         with pytest.raises(QuestionError, match="no such part"):
-            one.publish("t", epsilon=40, part="west")
+            one.publish("t", epsilon=200, part="west")
         assert {part: state.used for part, state in one.budget.parts.items()} == used
-        whole = one.publish("t", epsilon=40)
+        whole = one.publish("t", epsilon=200)
         assert abs(len(whole) - 98) <= 3
         assert not any("of the part" in line for line in whole.bounds)
         assert one.budget.parts["3"].used > 0

@@ -267,6 +267,75 @@ def test_a_request_is_of_a_question_with_an_outer_query_or_of_one_without(curato
         assert not curator.ask(first, epsilon=1, request=name).charged
 
 
+INNER = "SELECT ward, COUNT(*) AS n FROM t GROUP BY ward"
+COMPUTED = f"SELECT MAX(n) AS m FROM ({INNER}) AS x"
+
+
+@pytest.mark.parametrize("paid", [True, False])
+def test_a_request_belongs_to_one_outer_query_of_the_same_tables(curator: discreet.Curator, *, paid: bool) -> None:
+    if not paid:
+        curator.ask(INNER, epsilon=1)
+    first = curator.ask(COMPUTED, epsilon=1, request="r")
+    assert bool(first.charged) is paid
+    head = curator.ledger.head
+    others = (
+        f"SELECT MIN(n) AS m FROM ({INNER}) AS x",
+        f"SELECT MAX(n) AS k FROM ({INNER}) AS x",
+        f"SELECT MAX(n) AS m FROM ({INNER}) AS x, (SELECT COUNT(*) AS k FROM t) AS y",
+        f"SELECT MAX(n) AS m FROM ({INNER} HAVING COUNT(*) > 3) AS x",
+        "SELECT 1 AS one",
+    )
+    for other in others:
+        for epsilon in (1, 0.5, None):
+            with pytest.raises(discreet.QuestionError) as refused:
+                curator.ask(other, epsilon=epsilon, request="r")
+            assert refused.value.code in ("request", "price", "no-table", "syntax")
+            assert epsilon is None or other == others[-1] or refused.value.code == "request"
+    with pytest.raises(discreet.QuestionError, match="another question"):
+        curator.select(INNER, epsilon=1, request="r")
+    assert curator.ledger.head == head
+    for text in (COMPUTED, COMPUTED.lower().replace("select", " SELECT\n"), f"/* again */ {COMPUTED}"):
+        again = curator.ask(text, epsilon=1, request="r")
+        assert (again.rows, again.intervals, bool(again.charged)) == (first.rows, first.intervals, False)
+    curator.ledger.verify()
+
+
+def test_of_two_processes_with_one_request_one_outer_query_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both measure the same table under this name; what is computed of it is another number."""
+    with (
+        discreet.Curator({"t": _table()}, epsilon=100, ledger=tmp_path / "l") as one,
+        discreet.Curator({"t": _table()}, epsilon=100, ledger=tmp_path / "l") as other,
+    ):
+        real, got = one._measured, []
+
+        def then_asked(*said: Any, **more: Any) -> Any:
+            found = real(*said, **more)
+            got.append(other.ask(f"SELECT MIN(n) AS m FROM ({INNER}) AS x", epsilon=1, request="r"))
+            return found
+
+        monkeypatch.setattr(one, "_measured", then_asked)
+        with pytest.raises(discreet.QuestionError, match="another question"):
+            one.ask(COMPUTED, epsilon=1, request="r")
+        assert [bool(release.charged) for release in got] == [False]
+        assert one.balance().total.spent.pure == 1
+
+
+def test_a_request_of_an_older_version_keeps_its_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of its ledgers the tables alone have names: the question is given again for nothing, and remembered."""
+    with discreet.Curator({"t": _table()}, epsilon=100) as curator:
+        with monkeypatch.context() as older:
+            older.setattr(curator.ledger, "name_again", lambda *_: None)
+            first = curator.ask(COMPUTED, epsilon=1, request="r")
+        with pytest.raises(discreet.QuestionError, match="another question"):
+            curator.ask(INNER, epsilon=1, request="r")
+        again = curator.ask(COMPUTED, epsilon=1, request="r")
+        assert (again.rows, bool(again.charged)) == (first.rows, False)
+        with pytest.raises(discreet.QuestionError, match="another question"):
+            curator.ask(f"SELECT MIN(n) AS m FROM ({INNER}) AS x", epsilon=1, request="r")
+
+
 def test_of_two_processes_with_one_request_one_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each asks something else that the same stored answer holds, and looks before the other has written."""
     text = "SELECT COUNT(*) AS n FROM t WHERE ward = '{}' AND sex = 'm'"

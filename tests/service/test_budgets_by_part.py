@@ -219,6 +219,7 @@ def test_a_table_is_published_of_the_part_that_is_named(tmp_path: Path) -> None:
             assert abs(found.count("north") - 90) <= 10
             assert found.count("south") <= 10
             assert "of the part north alone" in made.bounds
+            assert made.to_dict()["part"] == "north"
             again = there.publish("t", epsilon=20, part="north", request="published")
             assert again.rows == made.rows
             with pytest.raises(Error, match="another"):

@@ -29,7 +29,7 @@ from discreet.ledger import Ledger
 from discreet.release import Release
 from discreet.service import requests
 from discreet.service.accounts import Account, Accounts
-from discreet.service.jobs import Call, Job, Jobs, left
+from discreet.service.jobs import About, Call, Job, Jobs, left
 from discreet.service.planning import Planning
 from discreet.service.roles import Role
 from discreet.synthesis.synthetic import Synthetic
@@ -418,10 +418,32 @@ def test_an_account_that_ends_under_its_job_leaves_nothing(
 
 
 def test_steps_are_told_by_the_clock_alone() -> None:
-    job = Job("a", "ana", "ana", None, b"", "publish", "visits", 10, "", 0.0, ended=False, problem=None, lost=False)
+    about = About(("visits",))
+    job = Job("a", "ana", "ana", None, b"", "publish", about, 10, "", 0.0, ended=False, problem=None, lost=False)
     assert job.done(1e12) == 0
     assert job.done(1e-12) == 9  # the last is told at the end
     assert {one.to_dict(1)["state"] for one in (job,)} == {"running"}
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        About(("visits",)),
+        About(("visits", "patients")),
+        About(("[visits",)),
+        About(("{",)),
+        About(('["visits", "patients"]',)),
+        About(("visits",), "north"),
+        About(("[visits", "patients"), "[south"),
+    ],
+)
+def test_what_a_job_is_about_is_read_as_it_was_written(about: About) -> None:
+    assert About.read(about.written) == about
+
+
+@pytest.mark.parametrize("name", ["visits", "[visits", "[visits]", "[1]", "[]", "{visits}", "{}", "[" * 10_000])
+def test_a_row_of_an_older_version_has_the_name_of_its_table(name: str) -> None:
+    assert About.read(name) == About((name,))
 
 
 # without a socket: how jobs end

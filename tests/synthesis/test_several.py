@@ -370,6 +370,10 @@ channel = { type = "text", values = ["web", "Laden ü"] }
             web = [row["channel"] == "web" for row in made.tables["orders"].rows]
             assert abs(sum(web) / len(web) - share) < 0.1
             assert f"of the part {part} alone" in made.bounds
+            read = discreet.published(made.save(tmp_path / "made.json")["orders"])
+            for one in (*made.tables.values(), *read.tables.values()):  # each gets files of its own
+                assert one.known.part == part
+                assert one.bounds.count(f"of the part {part} alone") == 1
         with pytest.raises(QuestionError, match="part"):
             clinic.publish(["customers", "orders"], epsilon=50, part="X")
         parts = clinic.budget.parts

@@ -166,16 +166,16 @@ async def _editor(visit: Visit, draft: _Draft, problem: Mapping[str, Any] | None
         "request": secrets.token_urlsafe(12),
         "seconds": visit.service.curator.declaration.limits.answer_seconds or 0,
         "example": _example(visit),
-        "parts": _parts(balance, draft.part),
+        "parts": parts(balance, draft.part, "questions"),
     }
     return Page("ask.html", data, words, 200 if problem is None else problem["status"])
 
 
-def _parts(balance: Mapping[str, Any], chosen: str) -> list[tuple[Markup, str, str, bool]]:
-    """The parts that a question can be about: each as the form sends it, to the letter; its name; the largest price
-    that is left; whether it is chosen. One that is chosen and not declared any more stays, to be refused: without it,
-    the question would be about all."""
-    found = {name: str(one["prices"]["questions"]) for name, one in balance.get("parts", {}).items()}
+def parts(balance: Mapping[str, Any], chosen: str, priced: str) -> list[tuple[Markup, str, str, bool]]:
+    """The parts that a question can be about, or a table: each as the form sends it, to the letter; its name; the
+    largest price that is left for what is `priced`; whether it is chosen. One that is chosen and not declared any more
+    stays, to be refused: without it, the question would be about all."""
+    found = {name: str(one["prices"][priced]) for name, one in balance.get("parts", {}).items()}
     found |= {chosen: "0"} if chosen and chosen not in found else {}
     return [(escape(name), name, most, name == chosen) for name, most in found.items()]
 

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import urlencode
 
-from discreet.console.analyst import ASKING, FORMATS, forms, saved, turn
+from discreet.console.analyst import ASKING, FORMATS, forms, parts, saved, turn
 from discreet.console.pages import as_json, wants_json
 from discreet.console.visits import Download, Elsewhere, Page, Place, Reply, Visit
 from discreet.errors import Error
@@ -38,30 +38,34 @@ SAVED = ("csv", "parquet")
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What the form says. Without columns, all that can be published."""
+    """What the form says. Without columns, all that can be published; without a part, of all persons."""
 
     table: str = ""
     columns: tuple[str, ...] = ()
     epsilon: str = ""
+    part: str = ""
 
     @property
     def said(self) -> dict[str, Any]:
         """The same as a publication is called."""
         said: dict[str, Any] = {"table": self.table}
         said |= {"columns": list(self.columns)} if self.columns else {}
+        said |= {"part": self.part} if self.part else {}
         return said | ({"epsilon": self.epsilon} if self.epsilon else {})
 
     @property
     def query(self) -> str:
         """The same as an address says it."""
-        return urlencode([("table", self.table), *(("columns", one) for one in self.columns)])
+        part = [("part", self.part)] if self.part else []
+        return urlencode([("table", self.table), *(("columns", one) for one in self.columns), *part])
 
 
 async def form(visit: Visit) -> Reply:
     """The form; where the address names a price, also what it would cost. Nothing is spent."""
     params = visit.request.query_params
     columns = tuple(one for one in params.getlist("columns") if one)
-    wanted = _Wanted(visit.query("table"), columns, visit.query("epsilon").replace(",", "."))
+    part = params.get("part", "")  # with the blanks of its name
+    wanted = _Wanted(visit.query("table"), columns, visit.query("epsilon").replace(",", "."), part)
     if not wanted.epsilon:
         return await _form(visit, wanted)
     try:
@@ -89,18 +93,20 @@ async def _form(
         "table": table,
         "columns": list(wanted.columns) or (known[table]["columns"] if table else []),
         "epsilon": wanted.epsilon,
+        "part": wanted.part,
         "foreseen": found,
         "published": [_told(visit, one) for one in jobs if one.kind == "publish"],
         "prices": balance["prices"],
         "problem": problem,
     }
-    words = {"request": secrets.token_urlsafe(12)}
+    words = {"request": secrets.token_urlsafe(12), "parts": parts(balance, wanted.part, "publishing")}
     return Page("publish.html", data, words, 200 if problem is None else problem["status"])
 
 
 async def begin(visit: Visit) -> Reply:
     """Publishes. The same form sent twice is one job: its name goes with it."""
-    wanted = _Wanted(visit.word("table"), tuple(visit.lines("columns")), visit.word("epsilon").replace(",", "."))
+    columns, part = tuple(visit.lines("columns")), visit.said.get("part", "")
+    wanted = _Wanted(visit.word("table"), columns, visit.word("epsilon").replace(",", "."), part)
     try:
         if not wanted.epsilon:
             raise Refused(422, "price", "no price is named", "epsilon", "write one, as 1")
@@ -126,17 +132,18 @@ async def published(visit: Visit) -> Reply:
     if job.kind != "publish":
         raise Refused(404, "job", "this job publishes no table", "job", f"{PATH} has your published tables")
     data = {"job": _told(visit, job), "released": None}
-    words: dict[str, Any] = {"pictures": [], "most": MOST_BOUNDS, "formats": [], "again": ""}
+    again = _Wanted(job.tables[0], part=job.part or "").query
+    words: dict[str, Any] = {"pictures": [], "most": MOST_BOUNDS, "formats": [], "again": again}
     if job.state == "done":
-        shown = await visit.service.released(partial(_released, visit, number))
+        shown = await visit.service.released(partial(_released, visit, job))
         data["released"], words["pictures"], words["again"] = shown
         words["formats"] = forms(SAVED)
     return Page("published.html", data, words)
 
 
-def _released(visit: Visit, number: str) -> tuple[dict[str, Any], list[Picture], str]:
-    """A table in plain values with its first rows, and pictures of its first columns."""
-    made = visit.service.synthetic(visit.account, number)
+def _released(visit: Visit, job: Job) -> tuple[dict[str, Any], list[Picture], str]:
+    """A table in plain values with its first rows, pictures of its first columns, and what the form says of it."""
+    made = visit.service.synthetic(visit.account, job.job)
     first = made.first(MOST_ROWS_SHOWN)
     data = {
         "columns": list(made.columns),
@@ -155,7 +162,7 @@ def _released(visit: Visit, number: str) -> tuple[dict[str, Any], list[Picture],
         "charged": bool(made.charged),
         "left": made.left,
     }
-    wanted = _Wanted(made.holds.more["name"], tuple(made.columns))
+    wanted = _Wanted(made.holds.more["name"], tuple(made.columns), part=job.part or "")
     return data, list(islice(_pictures(data), MOST_PICTURES)), wanted.query
 
 
@@ -213,7 +220,7 @@ PLACES: Sequence[Place] = (
         form,
         begin,
         "Publish",
-        ("table", "columns", "epsilon", "request"),
+        ("table", "columns", "epsilon", "part", "request"),
         ("columns",),
     ),
     Place(f"{PATH}/{{job}}", "A published table", ASKING, published),

@@ -84,7 +84,7 @@ from discreet.trusted.ring_a.nodes import Root
 from discreet.trusted.ring_a.sensitivity import cell_count
 from discreet.trusted.ring_a.table import SourceKind, Value
 from discreet.trusted.ring_b.listed_groups import group_count
-from discreet.trusted.ring_b.questions import Groups
+from discreet.trusted.ring_b.questions import Groups, Noisy
 
 if TYPE_CHECKING:
     from discreet.synthesis.state import StateQuestion, SyntheticState
@@ -441,7 +441,7 @@ class Asking:
                 warn(words)
         if asked.planned.outer is None:
             (only,) = asked.parts
-            self._hold_alone(options, f"{options.request}{PART}1")
+            self._hold_alone(options.account, options.request)
             kept, stored = asked.planned.asked.kept, asked.stored
             content, charged, loss = self._measured(
                 kept, only.measured, only.table, options, stored=stored, by_state=asked.by_state
@@ -454,15 +454,19 @@ class Asking:
         planned, outer = asked.planned, asked.planned.outer
         account, request = options.account, options.request
         assert outer is not None
-        self._hold_alone(options, request)
-        tables, data, parts, losses = planned.tables, dict(planned.data), [], [one.measured.loss for one in asked.parts]
+        if self._ledger.requested(account, request) is not None:
+            raise asked_otherwise()  # it belongs to a question without an outer query
+        self._hold_whole(planned, options)
+        tables, data, losses = planned.tables, dict(planned.data), [one.measured.loss for one in asked.parts]
+        parts: list[ReleaseContent] = []
         charged = Cost(FREE)
         values = dict(planned.known)
         notes: list[str] = []
         priced = list(asked.parts)  # without those that the synthetic state answers
         looks: list[Callable[[], object]] = []
         room_held = False
-        check_text(*(part.layer.text for part in asked.parts), f"{request or ''}{PART}{len(asked.parts)}")
+        texts = [part.layer.text for part in asked.parts] + ([] if request is None else [planned.asked.kept])
+        check_text(*texts, f"{request or ''}{PART}{len(asked.parts)}")
         bases = (base for part in asked.parts for base in part.table.bases)
         self._ledger.check([base.name for base in bases if not base.public], account)  # before the first is paid
         for place, part in enumerate(asked.parts):
@@ -496,6 +500,9 @@ class Asking:
                 looks=looks,
             )
             slot.rest()
+            if own.request is not None and not parts:  # before more is paid, or anything is shown
+                self._ledger.name_again(account, own.request, f"{request}{PART}", planned.asked.kept)
+                self._hold_whole(planned, options)  # another process may have asked another question meanwhile
             data[one.name] = computing.data_of(content, tables[one.name])
             parts.append(content)
             if "synthetic_state" in content.more:
@@ -616,13 +623,18 @@ class Asking:
             measured, key = found.held.measured, found.key
         else:
             measured, key, lacking = self._bought(asked, options)
-        first = {"cells": described(measured, asked, key, None if lacking is None else lacking.described)}
+        said_first = partial(described, measured, asked, key, None if lacking is None else lacking.described)
+        first = said_first() if found is None else None  # before the price; what is stored already is not described
+
+        def stored_as(noisy: Noisy, one: Measurement) -> bytes:
+            whole = {"cells": said_first() if first is None else first, **written(noisy, one)}
+            return json.dumps(whole, ensure_ascii=False).encode()
 
         def through_the_door(one: Measurement, key: str, name: str | None) -> tuple[bytes, bool]:
             return released(
                 self._door,
                 Groups(one, table),
-                lambda noisy: json.dumps({**first, **written(noisy, one)}, ensure_ascii=False).encode(),
+                lambda noisy: stored_as(noisy, one),
                 analyst=account,
                 question=question,
                 key=key,
@@ -664,10 +676,28 @@ class Asking:
         loss = priced.loss if found is None or not found.others else measured.loss
         return content, content.cost if charged else FREE, loss
 
-    def _hold_alone(self, options: AskOptions, other: str | None) -> None:
-        """Raises QuestionError where the request belongs to a question of another kind under this name: one with an
-        outer query names the request of each of its tables, one without has the request's own name."""
-        if options.request is not None and self._ledger.requested(options.account, other) is not None:
+    def _hold_alone(self, account: str, request: str | None) -> None:
+        """Raises QuestionError where a request belongs to a question with an outer query. Such a question has names of
+        its own for its tables and for the whole, made of the request's, and nothing under the request's own name."""
+        if request is not None:
+            for name in (f"{request}{PART}", f"{request}{PART}1"):
+                if self._ledger.requested(account, name) is not None:
+                    raise asked_otherwise()
+
+    def _hold_whole(self, planned: PlannedLayers, options: AskOptions) -> None:
+        """Raises QuestionError where the request belongs to another question with an outer query, also where both are
+        computed from the same tables. Another spelling is the same question. What the tables measure, and at which
+        price, is held for each of them: `_hold_request`."""
+        if options.request is None:
+            return
+        known = self._ledger.requested(options.account, f"{options.request}{PART}")
+        if known is None or known[1] == planned.asked.kept:
+            return
+        try:
+            found, outer, values = self._read(Asked.read(known[1]))
+        except QuestionError:  # it cannot be asked any more
+            raise asked_otherwise() from None
+        if _whole(found, outer, values) != _whole(planned.layers, planned.outer, planned.values):
             raise asked_otherwise()
 
     def _hold_request(self, text: str, priced: Measurement, table: Table, numbers: str, options: AskOptions) -> None:
@@ -1057,6 +1087,8 @@ class Asking:
     def _release(
         self, content: ReleaseContent, loss: Loss, charged: Cost, account: str, asked: Asked | None = None
     ) -> Release:
+        if self._part is not None:  # its files outlive the notes of this answer
+            content = replace(content, more={**content.more, "part": self._part_name})
         kept = self._declaration.budget.publish
         notes = [] if asked is None else [*asked.said(self._declaration)]
         notes += self._promise()
@@ -1069,14 +1101,16 @@ class Asking:
         notes += [] if self._declaration.ledger else ["ledger in memory: it ends with this curator"]
         return Release(content, charged, self.balance(account), loss, tuple(notes))
 
-    def balance(self, account: str = TOTAL) -> Balance:
+    def balance(self, account: str = TOTAL, part: str | None = None) -> Balance:
         """Says how much of the budget is left to the analyst whose `account` it is, or to the owner.
 
-        Raises QuestionError where nobody of that name is declared, LedgerError.
+        With `part`, of what is asked of the rows of that part's persons alone: its own budget pays for that. Raises
+        QuestionError where nobody of that name is declared, or no such part, LedgerError.
         """
+        one = self if part is None else self._about(part)
         if account != TOTAL:
-            self._account(account)
-        return self._balance(account)
+            one._account(account)
+        return one._balance(account)
 
     def _balance(self, account: str) -> Balance:
         if account not in self._declaration.analysts:
@@ -1836,6 +1870,13 @@ def _together_with(others: int, paid: Price, named: Price) -> str:
     return (
         f"ε {show(paid.epsilon)} instead of ε {show(named.epsilon)}: put together with {others} earlier answer{several}"
     )
+
+
+def _whole(found: Layers, outer: OuterQuery | None, values: Mapping[str, OuterQuery]) -> object:
+    """What a question with an outer query is, however it is spelled: its tables, and all that is computed of them."""
+    computed = None if outer is None else (outer.text, [name for name, _ in outer.columns])
+    waited = {name: (one.text, found.values[name].many) for name, one in values.items()}
+    return [(one.name, one.text) for one in found.measured], computed, waited, found.groups
 
 
 def _keys(key: str) -> Iterator[str]:

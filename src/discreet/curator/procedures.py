@@ -394,6 +394,7 @@ class Curator(Requesting):
             return self._released(call, measurement, account, request)
 
     def _released(self, call: _Call, measurement: Any, account: str, request: str | None) -> Release:
+        self._hold_alone(account, request)
         held = self._holdings.held(call.table)
         of = held.numbers, self._kept_under
         stored, charged = released(
@@ -564,8 +565,10 @@ class Curator(Requesting):
         request: str | None,
     ) -> Release:
         """A publication's release: each step in its turn, with its progress shown."""
+        from discreet.synthesis.content import of_part
         from discreet.synthesis.run import carried_out
 
+        self._hold_alone(account, request)
         turn = Turns(self._declaration.limits.answer_seconds or None, self._turn).one
         showing = progress("publishing") if tell is None else nullcontext(print)
         raised: list[str] = []
@@ -591,7 +594,7 @@ class Curator(Requesting):
                 request=request,
                 rows=rows,
             )
-        if self._part is not None:  # its files outlive the notes of this answer
-            content = replace(content, bounds=[*content.bounds, f"of the part {self._part_name} alone"])
+        if self._part is not None:
+            content = of_part(content, self._part_name)
         release = self._release(content, call.declared.loss, call.cost if charged else FREE, account)
         return replace(release, notes=(*release.notes, *raised))

@@ -29,6 +29,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 
 from discreet.intervals import chosen
 from discreet.intervals.expected import expected_errors
@@ -93,10 +94,15 @@ class Sought:
     frame: str
     base: str
 
-    @property
+    @cached_property
     def columns(self) -> dict[str, Column]:
         """The table's columns by their names."""
         return {column.name: column for column in self.table.columns}
+
+    @cached_property
+    def rows(self) -> Rows | None:
+        """The rows that it measures (`release.cells`)."""
+        return rows(self.priced.plan, self.columns)
 
 
 @dataclass(frozen=True)
@@ -183,7 +189,7 @@ def described(
     """What the index reads of a stored answer: what stands first in it. Where it is stored under another key than the
     question's, as more is measured than was asked for, also that key, and the cells that it shows; where it is put
     together with others, with which."""
-    found = rows(measured.plan, asked.columns)
+    found = asked.rows if measured.plan is asked.priced.plan else rows(measured.plan, asked.columns)
     own = key == asked.key
     if found is None:
         return [shape(measured.plan), ""]
@@ -195,7 +201,7 @@ def described(
 
 def cells_of(asked: Sought, known: Measurement) -> Union | None:
     """What a question adds up of a measurement's cells; None where it is no union of them."""
-    mine, theirs = rows(asked.priced.plan, asked.columns), rows(known.plan, asked.columns)
+    mine, theirs = asked.rows, rows(known.plan, asked.columns)
     return None if mine is None or theirs is None else union(mine, theirs, asked.columns)
 
 
@@ -517,7 +523,7 @@ class StoredAnswers:
         try."""
         tried: Counter[tuple[str, Fraction, bool]] = Counter()
         lists = [self._frames.get(question.frame, ())]
-        mine = rows(question.priced.plan, question.columns)
+        mine = question.rows
         for columns, by_rest in self._cells.get(question.base, {}).items() if mine is not None else ():
             assert mine is not None
             if set(mine.columns) <= set(columns):
@@ -534,7 +540,7 @@ class StoredAnswers:
     def _added_up(
         self, question: Sought, one: StoredAnswer, known: Measurement, free: Collection[str]
     ) -> ReusableMeasurement | None:
-        mine, theirs = rows(question.priced.plan, question.columns), self._plans[one.shape][1]
+        mine, theirs = question.rows, self._plans[one.shape][1]
         if mine is None or theirs is None or one.base != question.base:
             return None
         cells = union(mine, theirs, question.columns)

@@ -540,6 +540,17 @@ class Ledger(RequestsLedger):
             known = transaction.request(account, request)
             return None if known is None else (str(known.body["key"]), str(known.body["question"]))
 
+    def name_again(self, account: str, request: str, name: str, question: str) -> None:
+        """Keeps that what a request of an analyst belongs to has this name too, for this question. A name that is known
+        stays what it is. Nothing is charged: it is a repeat of what was paid."""
+        check_text(account, request, name, question)
+        with self._file.write() as transaction:
+            known = transaction.request(account, request)
+            if known is None or transaction.request(account, name) is not None:
+                return
+            again = {"analyst": account, "question": question, "key": known.body["key"], "request": name}
+            transaction.append("repeat", again | {"reserve": known.body["reserve"]})
+
     def has_account(self, analyst: str) -> bool:
         """Whether the analyst has an account beside the whole budget's."""
         with self._file.read() as transaction:

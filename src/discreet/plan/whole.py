@@ -46,7 +46,8 @@ longer then, once, and its vector some tens of kilobytes. With twenty times as m
 half of a service's slot, and what is late has failed."""
 
 MOST_VALUES = 1_000
-"""A column with more values stays as it is: what is put together of its cells takes seconds later, each time."""
+"""A column with more values stays as it is: what is put together of its cells takes seconds later, each time. Whole
+numbers between bounds have no public keys at all where there are more of them (`Column.keys`)."""
 
 MOST_LETTERS = 1_000
 """Names of so many letters at most, as an entry begins with them and is found by its beginning."""

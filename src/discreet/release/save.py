@@ -131,7 +131,9 @@ def _xlsx(release: ReleaseData, found: Path, _drawing: Drawing) -> None:
             _in_sheet(sheet, down, across, value, forms)
     sheet.freeze_panes(1, 0)
     about = book.add_worksheet("about")
-    for down, line in enumerate((f"{release.cost}, {release.holds.unit}", *release.bounds)):
+    part = release.holds.more.get("part")
+    told = [] if part is None else [f"of the part {part} alone"]
+    for down, line in enumerate(dict.fromkeys((f"{release.cost}, {release.holds.unit}", *told, *release.bounds))):
         about.write_string(down, 0, line[:_LONGEST_CELL])
     try:
         book.close()

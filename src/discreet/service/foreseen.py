@@ -22,8 +22,9 @@ def foreseen(curator: Curator, account: Account, said: Mapping[str, Any]) -> dic
     """The publication that a call says, as plain values.
 
     `columns` are those that will be in it, `found` those of them whose values are looked for among the rows, and
-    `columns_left_out` says of the others why. `percent` is the part of the whole budget that it takes, `analyst` what
-    it takes of the account of whoever asks, where that has one; where it `fits`, `after` says what it leaves.
+    `columns_left_out` says of the others why. `percent` is the part of the whole budget that it takes, or of that of
+    the `part` whose rows alone it is of; `analyst` what it takes of the account of whoever asks, where that has one;
+    where it `fits`, `after` says what it leaves.
     `expected_error` is in rows, at 95 % confidence: `value`, of the count of one value (or bin) of one column;
     `bounds`, what the table's own bound of an error comes to, half of the time or more, where there is no error: the
     finished rows are held against the real ones with noise. What columns are off together depends on the rows, and
@@ -32,9 +33,9 @@ def foreseen(curator: Curator, account: Account, said: Mapping[str, Any]) -> dic
     """
     from discreet.synthesis.bounds import DISTANCE
 
-    _, call = publication_of(curator, said)
-    loss = call.declared.loss
-    balance = curator.balance(account.asks_as or TOTAL)
+    given, call = publication_of(curator, said)
+    loss, part = call.declared.loss, given.get("part")
+    balance = curator.balance(account.asks_as or TOTAL, part)
     after = balance.after(loss)
     words = (after.left, ends(balance.total, after.total)) if after.alive else ()
     seconds = curator.declaration.limits.answer_seconds or None
@@ -42,6 +43,7 @@ def foreseen(curator: Curator, account: Account, said: Mapping[str, Any]) -> dic
     least = NormalDist().inv_cdf(1 - 0.05 * DISTANCE)
     return {
         "table": call.table.name,
+        "part": part,
         "columns": [*(one.column.name for one in call.columns), *(one.name for one, _ in call.sums)],
         "found": [one.column.name for one in call.columns if one.found],
         "columns_left_out": dict(call.left_out),

@@ -99,13 +99,43 @@ _log = logging.getLogger("discreet")
 @dataclass(frozen=True)
 class Call:
     """What a job does. `run` takes the name of its request, and what hears of each step; `waits` says that it ends on
-    the schedule by itself."""
+    the schedule by itself. `part` is that whose rows it is of alone, None where it is of all."""
 
     kind: str
     tables: tuple[str, ...]
     steps: int
     run: Callable[[str | None, Callable[[object], None]], Release]
     waits: bool
+    part: str | None = None
+
+
+@dataclass(frozen=True)
+class About:
+    """The tables that a job reads, and the part whose rows alone it reads of them; None where it reads all."""
+
+    tables: tuple[str, ...]
+    part: str | None = None
+
+    @property
+    def written(self) -> str:
+        """As its row keeps it: one table by its name, as ever; else as JSON."""
+        if self.part is not None:
+            return json.dumps({"tables": self.tables, "part": self.part})
+        return self.tables[0] if len(self.tables) == 1 and self.tables[0][:1] not in "[{" else json.dumps(self.tables)
+
+    @classmethod
+    def read(cls, source: str) -> About:
+        """What `written` gave, or an older version: that kept every name as it is, whatever it begins with."""
+        try:
+            found = json.loads(source) if source[:1] in "[{" else source
+        except (ValueError, RecursionError):
+            found = source
+        match found:
+            case [str(), *_] if all(isinstance(one, str) for one in found):
+                return cls(tuple(found))
+            case {"tables": [*tables], "part": str(part)}:
+                return cls(tuple(tables), part)
+        return cls((source,))
 
 
 @dataclass(frozen=True)
@@ -118,13 +148,21 @@ class Job:
     request: str | None
     body: bytes
     kind: str
-    tables: tuple[str, ...]
+    about: About
     steps: int
     process: str
     begun: float
     ended: bool
     problem: Mapping[str, Any] | None
     lost: bool
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return self.about.tables
+
+    @property
+    def part(self) -> str | None:
+        return self.about.part
 
     @property
     def state(self) -> str:
@@ -144,6 +182,7 @@ class Job:
             "job": self.job,
             "kind": self.kind,
             "table": ", ".join(self.tables),
+            "part": self.part,
             "state": self.state,
             "steps": self.steps,
             "done": self.done(pace),
@@ -203,7 +242,7 @@ def publishing(curator: Curator, account: Account, said: Mapping[str, Any]) -> C
         made: Release = curator.publish(**given, tell=hear, analyst=account.asks_as, request=request)
         return made
 
-    return Call("publish", names, steps, run, waits=False)
+    return Call("publish", names, steps, run, waits=False, part=given.get("part"))
 
 
 def several_of(curator: Curator, said: Mapping[str, Any]) -> tuple[dict[str, Any], SeveralPublication]:
@@ -249,7 +288,7 @@ def answering(planning: Planning, curator: Curator, account: Account, said: Mapp
             workload, epsilon=epsilon, delta=delta, analyst=account.asks_as, request=request, part=part
         )
 
-    return Call("workload", (call.table.name,), 1, run, waits=True)
+    return Call("workload", (call.table.name,), 1, run, waits=True, part=part)
 
 
 class Jobs:
@@ -303,8 +342,9 @@ class Jobs:
                 undone.callback(self._running.pop, number)
                 said = (number, account.name, account.asks_as, name, body, call.kind)
                 begun = (call.steps, this_process(), time.time())
-                made = Job(*said, call.tables, *begun, ended=False, problem=None, lost=False)
-                row = (*said, _source(call.tables), *begun)
+                about = About(call.tables, call.part)
+                made = Job(*said, about, *begun, ended=False, problem=None, lost=False)
+                row = (*said, about.written, *begun)
                 file.execute(f"INSERT INTO jobs ({_COLUMNS}) VALUES (?{', ?' * 9}, 0, NULL)", row)
                 self._forget(file, account.name)
             thread = threading.Thread(target=self._carry_out, args=(made, account, call), daemon=True)
@@ -399,7 +439,7 @@ class Jobs:
 
     def _job(self, row: Sequence[Any]) -> Job:
         number, process, ended, problem = row[0], row[8], row[10], row[11]
-        facts: list[Any] = [*row[:6], _tables(row[6]), *row[7:10]]
+        facts: list[Any] = [*row[:6], About.read(row[6]), *row[7:10]]
         lost = not ended and not (number in self._running if process == this_process() else lives(process))
         kept: dict[str, Any] = {
             "ended": bool(ended),
@@ -472,15 +512,6 @@ class Stream(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._ended()
-
-
-def _source(tables: Sequence[str]) -> str:
-    """The tables of a job, as its row keeps them: one by its name, as ever."""
-    return tables[0] if len(tables) == 1 and not tables[0].startswith("[") else json.dumps(tables)
-
-
-def _tables(source: str) -> tuple[str, ...]:
-    return tuple(json.loads(source)) if source.startswith("[") else (source,)
 
 
 def _event(name: str, plain: Mapping[str, Any]) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -194,3 +195,13 @@ def _written(value: Value) -> str:
 
 def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # as TOML writes it too
+
+
+def of_part(content: ReleaseContent, part: str) -> ReleaseContent:
+    """A published table, or several, of the rows of one part's persons: each says so, as each gets files of its own."""
+    words, more = f"of the part {part} alone", dict(content.more)
+    if "tables" in more:
+        more["tables"] = {
+            name: {**plain, "bounds": [*plain["bounds"], words], "part": part} for name, plain in more["tables"].items()
+        }
+    return replace(content, bounds=[*content.bounds, words], more=more)

@@ -113,6 +113,7 @@ class SyntheticData(ReleaseData):
             [{name: one[name] for name in ("columns", "rows", "cell")} for one in self.marginals],
             str(self.holds.more.get("together", "")),
             dict(self.holds.more.get("refers", {})),
+            part=str(self.holds.more.get("part", "")),
         )
 
     @functools.cached_property

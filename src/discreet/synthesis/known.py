@@ -53,7 +53,8 @@ class SyntheticTable:
     boolean none) and whether `nulls` have a cell. `factor` is how many real rows a made-up one stands for; `marginals`
     are the bounds as `Synthetic.marginals` has them. Of several tables, `together` is the same for those of one
     release, and `refers` says by which `column` rows refer to which `key` of which `table`. `rows` is a digest of the
-    rows that all this is about: it stands in files.
+    rows that all this is about: it stands in files. `part` names the part whose persons alone the real table has, where
+    it is of one.
     """
 
     name: str
@@ -64,6 +65,7 @@ class SyntheticTable:
     together: str = ""
     refers: Mapping[str, Any] = field(default_factory=dict)
     rows: str = ""
+    part: str = ""
 
     @classmethod
     def of(cls, text: str | bytes) -> SyntheticTable | None:
@@ -77,7 +79,7 @@ class SyntheticTable:
     @property
     def sound(self) -> bool:
         """Whether each part is what it must be."""
-        texts = (self.name, self.together, self.rows)
+        texts = (self.name, self.together, self.rows, self.part)
         if not all(isinstance(one, str) for one in texts) or not _texts(self.columns):
             return False
         if not isinstance(self.whole, dict) or not all(map(_cells, self.whole.values())):
@@ -90,7 +92,15 @@ class SyntheticTable:
 
     def written(self, rows: str) -> str:
         """The same as a text, for a file that holds the rows, of which `rows` is the digest."""
-        return json.dumps({"synthetic": finite({**asdict(self), "rows": rows})})
+        said = {**asdict(self), "rows": rows}
+        if not self.part:
+            del said["part"]  # so that older versions read it
+        return json.dumps({"synthetic": finite(said)})
+
+    @property
+    def title(self) -> str:
+        """Its name, and which part it is of."""
+        return f"{self.name} of the part {self.part} alone" if self.part else self.name
 
     def bound(self, columns: Sequence[str]) -> Mapping[str, Any] | None:
         """The marginal that the columns make, or the first of the smallest that have them all; None where there is

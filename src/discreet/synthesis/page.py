@@ -39,7 +39,8 @@ def _figure(release: SyntheticData) -> Any:
     for axis in axes[len(names) :]:
         axis.set_visible(False)
     _pairs(lower, release)
-    figure.suptitle(f"{release.holds.more['name']}, synthetic: {release.cost}, per person", fontsize=10)
+    title = visible(f"{release.known.title}, synthetic: {release.cost}, per person")
+    figure.suptitle(title, fontsize=10, parse_math=False)
     figure.said = visible(
         f"For each of {', '.join(names)} a bar chart: bars for the shares of the made-up rows, points with 95 % error "
         "bars for what was measured. Below, a map of all pairs of columns with the part of the rows that may be off, "
@@ -109,7 +110,7 @@ def _pairs(figure: Any, release: SyntheticData) -> None:
 
 def _html(release: SyntheticData, figure: Any) -> str:
     """What the table is and how far it may be trusted, in a few lines; then pictures, then all numbers."""
-    name = visible(release.holds.more["name"])
+    name = visible(release.known.title)
     pairs = sorted((one for one in release.marginals if len(one["columns"]) == 2), key=lambda one: -one["share"])
     holds = "holds, by declared public totals," if "totals" in release.holds.more else "seems to hold"
     body = [

@@ -125,7 +125,7 @@ def with_errors(content: ReleaseContent, question: str, tables: Mapping[str, Syn
         statement: exp.Expr | None = parsed(question)
     except QuestionError:
         statement = None
-    about = f"{' and '.join(tables)}: made-up rows, published"
+    about = f"{' and '.join(replace(one, name=name).title for name, one in tables.items())}: made-up rows, published"
     items = statement.expressions if isinstance(statement, exp.Select) else []
     drawn = all(one.factor == 1 for one in tables.values())
     known = known_errors(statement, tables) if statement is not None and drawn else KnownErrors()
