@@ -17,6 +17,7 @@ from accounting_tools import real
 from discreet.trusted.ring_a.exact import (
     ceiling,
     exp_bounds,
+    figure,
     floor,
     fraction,
     log_bounds,
@@ -77,6 +78,44 @@ def test_short_decimals_for_people(value: str, digits: int, expected: str) -> No
     assert show(Fraction(value), digits) == expected
 
 
+@pytest.mark.parametrize("written", ["1e5000", "-1e5000", "9.99e5000", "1e-5000", Decimal("1e-5000")])
+def test_numbers_of_five_thousand_digits_are_the_longest(written: Any) -> None:
+    assert fraction(written) == Fraction(written)
+    longer = str(written).lower().replace("5000", "5001").replace("e+", "e")
+    with pytest.raises(ValueError, match="too long to compute with"):
+        fraction(longer)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown", "with_thousands"),
+    [
+        ("0", "0", "0"),
+        ("0.0001", "0.0001", "0.0001"),
+        ("0.00012345678", "0.000123457", "0.000123457"),
+        ("0.00001", "1e-5", "1e-5"),
+        ("0.000099999999", "0.0001", "0.0001"),
+        ("-2/3", "-0.666667", "-0.666667"),
+        ("1234567.8", "1234570", "1,234,570"),
+        ("12345678", "12345700", "12,345,700"),
+        ("123456789", "123457000", "123,457,000"),
+        ("1234567891", "1.23457e+9", "1,234,570,000"),
+        ("123456789123456", "1.23457e+14", "123,457,000,000,000"),
+        ("1e14", "1e+14", "100,000,000,000,000"),
+        ("1e15", "1e+15", "1e+15"),
+    ],
+)
+def test_figures_for_people(value: str, shown: str, with_thousands: str) -> None:
+    """Six digits; powers of ten from 10^9 on, or 10^15, and below 10^−4."""
+    assert show(Fraction(value)) == shown
+    assert figure(Fraction(value)) == with_thousands
+
+
+def test_figures_of_other_lengths() -> None:
+    for value, digits, expected in (("1/3", 2, "0.33"), ("2/3", 9, "0.666666667"), ("98765", 2, "99,000")):
+        assert figure(Fraction(value), digits) == expected
+        assert show(Fraction(value), digits) == expected.replace(",", "")
+
+
 @settings(max_examples=examples(300), deadline=None, derandomize=True)
 @given(value=POSITIVE, digits=st.integers(1, 60))
 def test_ceiling_and_floor_are_the_nearest_decimals_on_their_side(value: Fraction, digits: int) -> None:
@@ -95,6 +134,8 @@ def test_ceiling_and_floor_keep_short_decimals_and_zero() -> None:
         assert ceiling(Fraction(text)) == Fraction(text) == floor(Fraction(text))
     assert ceiling(Fraction(1, 3), 3) == Fraction("0.334")
     assert floor(Fraction(2, 3), 3) == Fraction("0.666")
+    assert ceiling(Fraction(1, 3)) == Fraction("0." + "3" * 39 + "4")
+    assert floor(Fraction(2, 3)) == Fraction("0." + "6" * 40)
 
 
 @settings(max_examples=examples(300), deadline=None, derandomize=True)
@@ -103,6 +144,15 @@ def test_a_square_root_is_rounded_up_and_hardly(value: Fraction) -> None:
     root = sqrt_ceiling(value)
     assert root * root >= value
     assert root * root <= value * (1 + Fraction(1, 2**61))
+
+
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
+@given(value=POSITIVE, bits=st.integers(1, 80))
+def test_a_square_root_has_so_many_bits_and_no_finer_one_is_above(value: Fraction, bits: int) -> None:
+    """A unit of its last place less, and it would be below the root."""
+    root = sqrt_ceiling(value, bits)
+    assert value <= root * root <= value * (1 + Fraction(2, 1 << bits)) ** 2
+    assert (root - Fraction(1, root.denominator)) ** 2 < value
 
 
 def test_roots_of_squares_and_zero() -> None:
@@ -126,8 +176,12 @@ def test_bounds_of_the_exponential(text: str, bits: int) -> None:
 
 
 def test_the_exponential_has_an_end() -> None:
-    with pytest.raises(ValueError, match="too large"):
-        exp_bounds(Fraction(1_000_001), 50)
+    for sign in (1, -1):
+        low, high = exp_bounds(Fraction(sign * 1_000_000), 50)
+        assert low < high
+        for beyond in (Fraction(1_000_001), Fraction(1_000_000) + Fraction(1, 9)):
+            with pytest.raises(ValueError, match="too large"):
+                exp_bounds(sign * beyond, 50)
 
 
 @pytest.mark.parametrize("text", ["1", "2", "1/3", "1e-30", "1e30", "1.0000000000000000000001", "12345.678"])
