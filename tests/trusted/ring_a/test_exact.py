@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from accounting_tools import real
 from discreet.trusted.ring_a.exact import (
+    _inverse_sqrt_two_pi,
     ceiling,
     exp_bounds,
     figure,
@@ -205,6 +206,7 @@ def test_bounds_of_the_normal_distribution(text: str, sign: int, bits: int) -> N
         truth = mpmath.erfc(-real(x) / mpmath.sqrt(2)) / 2
         assert real(low) <= truth <= real(high)
     assert high - low <= Fraction(1, 2**bits)
+    assert 0 <= low <= high <= 1
 
 
 @settings(max_examples=examples(200), deadline=None, derandomize=True)
@@ -214,3 +216,45 @@ def test_bounds_of_the_normal_distribution_anywhere(x: Fraction, bits: int) -> N
     with mpmath.workdps(120):
         assert real(low) <= mpmath.erfc(-real(x) / mpmath.sqrt(2)) / 2 <= real(high)
     assert high - low <= Fraction(1, 2**bits)
+    assert 0 <= low <= high <= 1
+
+
+def test_probabilities_close_to_one_are_no_larger() -> None:
+    """Just below where a tail is taken to be nothing."""
+    for bits in (60, 160, 200):
+        point = Fraction(math.isqrt(1400 * (bits + 8) // 1000))
+        for x in (point, point - Fraction(1, 3)):
+            low, high = normal_cdf_bounds(x, bits)
+            assert low <= high <= 1
+            assert high - low <= Fraction(1, 2**bits)
+
+
+def test_bounds_of_the_density_at_zero() -> None:
+    """1/√(2π), with every number of bits: the bounds are rounded to each side, whatever their last place."""
+    with mpmath.workdps(200):
+        truth = 1 / mpmath.sqrt(2 * mpmath.pi)
+        for bits in range(1, 300):
+            low, high = _inverse_sqrt_two_pi.__wrapped__(bits)
+            assert real(low) < truth < real(high)
+            assert high - low < Fraction(1, 1 << bits)
+
+
+@pytest.mark.parametrize("digits", [1, 2, 5, 20, 60])
+def test_logarithms_have_so_many_digits(digits: int) -> None:
+    for x in (Fraction(1), Fraction(1, 3), Fraction(10**30), Fraction(1, 10**30), Fraction(10**9 + 1, 10**9)):
+        low, high = log_bounds(x, digits)
+        with mpmath.workdps(100):
+            truth = mpmath.log(real(x))
+            assert real(low) <= truth <= real(high)
+            assert real(high - low) <= 2 * (abs(truth) + 5) / mpmath.mpf(10) ** digits
+    assert log_bounds(Fraction(2)) == log_bounds(Fraction(2), 40)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3, 8, 30])
+def test_exponentials_have_so_many_bits(bits: int) -> None:
+    for x in (Fraction(0), *(sign * Fraction(place, 7) ** 3 for place in range(1, 60) for sign in (1, -1))):
+        low, high = exp_bounds(x, bits)
+        with mpmath.workdps(100):
+            truth = mpmath.exp(real(x))
+            assert real(low) <= truth <= real(high)
+            assert real(high - low) <= truth / 2**bits

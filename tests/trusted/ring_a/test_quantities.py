@@ -18,7 +18,7 @@ from discreet.trusted.ring_a.nodes import Quantity
 from discreet.trusted.ring_a.quantities import clamped, clamped_column, power_of, quantity, rounded, steps_of, unknown
 from discreet.trusted.ring_a.table import Column, Source, SourceKind, Table, Type
 
-WHOLE = [None, 0, 1, -1, 2, 3, -4, 5, 6, 7, 100, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63)]
+WHOLE = [None, 0, 1, -1, 2, 3, -4, 5, 6, 7, 100, 2**53 - 1, 2**52 + 1, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63)]
 DOUBLES = [None, 0.0, -0.0, 0.25, 0.5, 0.75, -0.25, -0.5, -0.75, 1.5, 2.5, 3.4999999999999996, -1.5, 10.0, 0.1, 0.15]
 DOUBLES += [1 / 3, 2 / 3, 7.0, 1e300, -1e300, 5e-324, math.inf, -math.inf, math.nextafter(0.5, 0), 2.0**53, -(2.0**53)]
 

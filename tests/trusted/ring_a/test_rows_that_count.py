@@ -340,10 +340,21 @@ def test_of_one_row_a_person_nothing_tells_rows_apart_and_of_nobody_no_person_is
     assert asked(engine, of_nobody) == sorted([(one,) for one in _values()], key=repr)
 
 
+def test_whole_numbers_of_steps_are_read_of_declared_tables_alone() -> None:
+    """A relation's columns have none beside them, whatever their names are."""
+    step = Fraction(1, 2)
+    table = replace(TABLE, columns=(Column("p", Type.TEXT), Column("v", Type.NUMBER, 0, 3, step)))
+    value = Quantity(ColumnOf("v", Type.NUMBER), Lattice(step, 0, 6))
+    for scan, read in ((SEVERAL, True), (Scan("t", "p", False, Made()), False)):
+        select = rows_that_count(Project(scan, (), (value,)), table, SALT)
+        assert ("s1" in {one.name for one in select.find_all(exp.Column)}) is read
+
+
 def test_no_tree_of_rows_is_copied() -> None:
     """Copies of copies would take time that grows with the square of the depth: the relation's own SELECT stands in the
     statement."""
-    project = Project(Scan("t", "p", False, Made()), (), (VALUE,))
+    key = Key("v", Type.INTEGER, None, null=True)
+    project = Project(Scan("t", "p", False, Made()), (key,), (VALUE,))
     groups = Clip(LimitGroups(PersonGroup(LimitRows(project, 2)), 1))
     for node in (project, LimitRows(project, 2), Clip(PersonGroup(project)), groups):
         select = statement(Aggregate(node, EVERY), TABLE, SALT)
