@@ -48,10 +48,11 @@ def test_every_bit_of_a_word_is_drawn(bits: int) -> None:
         assert max(words) < 1 << bits
 
 
-def test_no_word_is_drawn_for_no_bit() -> None:
+def test_no_word_is_drawn_for_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert whole(SystemWords(), 63, 3).dtype == np.int64
+    monkeypatch.setattr(os, "urandom", lambda size: b"" if size == 0 else pytest.fail("a word is drawn"))
     assert SystemWords().integers(0, 3).tolist() == [0, 0, 0]
     assert SystemWords().big(0) == 0
-    assert whole(SystemWords(), 63, 3).dtype == np.int64
 
 
 class Given:
