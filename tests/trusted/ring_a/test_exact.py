@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accounting_tools import real
+from discreet.trusted.ring_a import exact
 from discreet.trusted.ring_a.exact import (
     _inverse_sqrt_two_pi,
     ceiling,
@@ -103,6 +104,10 @@ def test_numbers_of_five_thousand_digits_are_the_longest(written: Any) -> None:
         ("123456789123456", "1.23457e+14", "123,457,000,000,000"),
         ("1e14", "1e+14", "100,000,000,000,000"),
         ("1e15", "1e+15", "1e+15"),
+        ("1e16", "1e+16", "1e+16"),
+        ("0.000001", "1e-6", "1e-6"),
+        ("1", "1", "1"),
+        ("-1", "-1", "-1"),
     ],
 )
 def test_figures_for_people(value: str, shown: str, with_thousands: str) -> None:
@@ -158,6 +163,7 @@ def test_a_square_root_has_so_many_bits_and_no_finer_one_is_above(value: Fractio
 
 def test_roots_of_squares_and_zero() -> None:
     assert sqrt_ceiling(Fraction(0)) == 0
+    assert sqrt_ceiling(Fraction(1)) == 1
     assert sqrt_ceiling(Fraction(9, 16)) == Fraction(3, 4)
     assert sqrt_ceiling(Fraction(10**80)) == 10**40
 
@@ -258,3 +264,27 @@ def test_exponentials_have_so_many_bits(bits: int) -> None:
             truth = mpmath.exp(real(x))
             assert real(low) <= truth <= real(high)
             assert real(high - low) <= truth / 2**bits
+
+
+@settings(max_examples=examples(200), deadline=None, derandomize=True)
+@given(x=st.fractions(min_value=0, max_value=12), bits=st.integers(1, 12))
+def test_bounds_of_the_normal_distribution_are_rounded_to_each_side(x: Fraction, bits: int) -> None:
+    """The lower one is made of what is rounded down alone; the upper one has little to spare beside 2^−bits: 2^−20."""
+    low, high = normal_cdf_bounds(x, bits)
+    with mpmath.workdps(60):
+        truth = mpmath.erfc(-real(x) / mpmath.sqrt(2)) / 2
+        assert real(low) <= truth <= real(high)
+        if x * x <= 2 * bits:
+            assert real(high) - truth < mpmath.mpf(2) ** -(bits + 16)
+            assert truth - real(low) < mpmath.mpf(2) ** -(bits + 16)
+
+
+def test_the_density_at_zero_is_enclosed_by_what_pi_may_be_wrong_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With roots that are hardly rounded, the bounds of π alone enclose it, for every number of bits."""
+    monkeypatch.setattr(exact, "sqrt_ceiling", lambda value, bits: sqrt_ceiling(value, bits + 200))
+    with mpmath.workdps(200):
+        truth = 1 / mpmath.sqrt(2 * mpmath.pi)
+        for bits in range(1, 200):
+            low, high = _inverse_sqrt_two_pi.__wrapped__(bits)
+            assert real(low) < truth < real(high)
+            assert high - low < Fraction(1, 1 << (bits + 10))

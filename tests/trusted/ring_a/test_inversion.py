@@ -18,6 +18,7 @@ from scipy import stats
 
 from discreet.trusted.ring_a import inversion as table_module
 from discreet.trusted.ring_a.bits import SystemWords, whole
+from discreet.trusted.ring_a.exact import exp_bounds
 from discreet.trusted.ring_a.inversion import BitSizes, Digits, InversionTable, exp_floor, thresholds
 from random_words import Script, SeededWords, Tape, every_outcome
 
@@ -151,6 +152,8 @@ def test_thresholds_are_below_their_places_by_less_than_one() -> None:
         ([1], BitSizes(17, 64, 192)),
         ([1], BitSizes(16, 65, 192)),
         ([1] * (1 << 15), BitSizes()),
+        ([1] * ((1 << 15) + 1), BitSizes()),
+        ([1], BitSizes(-1, 6, 9)),
     ],
 )
 def test_a_table_refuses_what_it_cannot_draw(cuts: list[int], sizes: BitSizes) -> None:
@@ -191,6 +194,14 @@ def test_few_cells_all_take_the_same_path() -> None:
     assert words.asked == [(16, 513), (48, 513)]
 
 
+def test_a_threshold_at_the_end_is_never_reached() -> None:
+    """Its top would not fit into a word of 64 bits."""
+    for cuts in ([1 << 192], [1 << 191, 1 << 192, 1 << 192]):
+        table = InversionTable.build(cuts)
+        assert table.cuts == tuple(cuts)
+        assert table.draw(Script((1 << 64) - 1), 1).tolist() == [len(cuts) // 2]
+
+
 def test_a_table_without_thresholds_draws_no_further_bits() -> None:
     assert InversionTable.build([]).draw(Asked(), 3).tolist() == [0, 0, 0]
 
@@ -223,6 +234,20 @@ def test_exponentials_are_rounded_down_and_hardly(rate: Fraction, bits: int) -> 
         truth = mpmath.exp(-mpmath.mpf(rate.numerator) / rate.denominator) * 2**bits
         assert 0 <= truth - exp_floor(rate, bits) < 2
     assert exp_floor(Fraction(0), bits) in ((1 << bits) - 1, (1 << bits) - 2)
+
+
+@pytest.mark.parametrize("bits", [1, 10, 100])
+def test_exponentials_whose_bounds_are_as_wide_as_they_may_be(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lower bound may be as far below the truth as 2^−bits of it, for the bits that are asked for."""
+
+    def lowest(x: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+        _, high = exp_bounds(x, bits + 20)
+        return high * (1 - Fraction(1, 1 << bits)), high
+
+    monkeypatch.setattr(table_module, "exp_bounds", lowest)
+    for rate in (Fraction(0), Fraction(1, 10**6), Fraction(1, 3), Fraction(5), Fraction(80)):
+        truth = exp_bounds(-rate, bits + 200)[0] * (1 << bits)
+        assert 0 <= truth - exp_floor(rate, bits) < 2
 
 
 @pytest.mark.usefixtures("path")

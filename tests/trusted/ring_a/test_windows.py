@@ -89,6 +89,7 @@ def test_a_salt_is_two_numbers_below_the_prime_that_follow_from_its_text() -> No
     assert Salt.of("salt") == Salt(str(number("salt", 0)), str(number("salt", 1)), "salt")
     assert (number("salt", 0), number("salt", 1)) == (116968632, 505341974)
     assert all(0 < int(one) < P for text in range(50) for one in (Salt.of(f"{text}").factor, Salt.of(f"{text}").shift))
+    assert P == 2147483647
     assert math.gcd(5, P - 1) == 1
 
 
