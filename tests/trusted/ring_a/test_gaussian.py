@@ -508,3 +508,158 @@ def test_a_table_reaches_so_far(reach: Fraction) -> None:
         assert digits.low == -ceil(reach * sigma)
         assert len(digits.tables[0].cuts) == -2 * digits.low
         assert digits.bits == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.fractions(2, 10**7), st.integers(1, 400))
+def test_a_series_has_as_few_terms_as_its_estimate_allows(k: int, variance: Fraction, work: int) -> None:
+    """2·4^⌈8a + 64b⌉·256^−terms < 2^−work, with a = k/variance and b = 1/(2·variance)."""
+    k = min(k, floor(variance))
+    growth = ceil(8 * k / variance + 64 / (2 * variance))
+    terms = cells_module.terms_of(k, variance, work)
+    assert 256**terms > 2 * 4**growth * 2**work >= 256 ** (terms - 1)
+
+
+@pytest.mark.parametrize("bits", [1, 8, 60, 196])
+@pytest.mark.parametrize(("k", "variance"), [(0, 2), (2, 2), (5, 9), (33, 1089), (400, 10**4)])
+def test_a_height_is_off_by_its_roundings_and_no_more(
+    k: int, variance: int, bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside e^(−k²·b), told here as 1 and to four bits more than are asked for: four units more than there are terms,
+    units of 16 bits more."""
+    asked: list[int] = []
+
+    class Told:
+        @staticmethod
+        def __wrapped__(_: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+            asked.append(bits)
+            return Fraction(1), Fraction(1)
+
+    monkeypatch.setattr(cells_module, "exp_bounds", Told)
+    low, high = height_bounds(k, Fraction(variance), bits)
+    terms = cells_module.terms_of(k, Fraction(variance), bits + 16)
+    assert asked == [bits + 4]
+    assert high - low == Fraction(2 * (terms + 4), 1 << (bits + 16))
+    with mpmath.workdps(120):
+        root = mpmath.sqrt(2 * mpmath.mpf(variance))
+        near, far = (k - mpmath.mpf(1) / 2) / root, (k + mpmath.mpf(1) / 2) / root
+        true = (mpmath.erfc(near) - mpmath.erfc(far)) * root * mpmath.sqrt(mpmath.pi) / 2
+        true *= mpmath.exp(mpmath.mpf(k) ** 2 / (2 * variance))
+        assert abs(real((low + high) / 2) - true) <= (terms + 3) * mpmath.mpf(2) ** -(bits + 16)
+
+
+@pytest.mark.parametrize("lowered", [False, True])
+@pytest.mark.parametrize("sigma", [Fraction(65, 2), Fraction(100), Fraction(1000)], ids=str)
+def test_what_bells_may_be_wrong_by_is_added_to_staircase_and_slack(
+    sigma: Fraction, lowered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With no bits beyond those of the staircase, so that errors are larger than what rounding it up adds."""
+    right = cells_module.bells
+
+    def lowest(*of: Any) -> list[int]:
+        return [max(0, bell - 2 * (place + 1) ** 2) for place, bell in enumerate(right(*of))]
+
+    monkeypatch.setattr(cells_module, "GUARD", 0)
+    if lowered:
+        monkeypatch.setattr(cells_module, "bells", lowest)
+    full, levels = 64, Levels(16, 32, 64)
+    cells = Cells.build(sigma, BitSizes(8, 16, full), levels, reach=Fraction(4))
+    width, count = 1 << cells.shift, -cells.first
+    assert (count - 1) * width >= 4 * sigma > (count - 2) * width
+    head = min(cells.shift, cells_module.OFFSET)
+    with mpmath.workdps(60):
+        unit, error = real(cells.unit), 2 * (count + 1) ** 2 * mpmath.mpf(2) ** -full
+        for place, height in enumerate(cells.envelope):
+            cell = cells.first + place
+            ends = sorted(abs(Fraction(2 * (cell + side) * width - 1, 2)) for side in (0, 1))
+            near = mpmath.exp(-(real(ends[0] / sigma) ** 2) / 2)
+            top, peak = height * unit, mpmath.mpf(1) if cell == 0 else near
+            assert peak <= top <= peak + (error + unit if cell else (2 * count + 2) * unit)
+            for r in {0, width - 1}:
+                k = abs(cell * width + r)
+                root = real(sigma) * mpmath.sqrt(2)
+                heights = mpmath.erfc((k - mpmath.mpf(1) / 2) / root) - mpmath.erfc((k + mpmath.mpf(1) / 2) / root)
+                a = heights * root * mpmath.sqrt(mpmath.pi) / 2 / top
+                offset = r >> (cells.shift - head)
+                line = int(cells.chord[place]) + ((int(cells.slope[place]) * (2 * offset + 1)) >> (head + 1))
+                assert abs(a * 2**32 - line) <= int(cells.slack[place])
+
+
+class Decided:
+    """The rest of a uniform's bits for the chord, and all that follow 0 or 1; and whether these were wanted."""
+
+    def __init__(self, more: int, last: int) -> None:
+        self.more, self.last, self.wanted = more, last, False
+
+    def integers(self, bits: int, size: int) -> np.ndarray:
+        assert (bits, size) == (16, 1)
+        return np.array([self.more], np.uint16)
+
+    def big(self, bits: int) -> int:
+        assert bits == 160
+        self.wanted = True
+        return ((1 << bits) - 1) * self.last
+
+
+def _decide(cells: Cells, cell: int, r: int, drawn: int, last: int) -> tuple[bool, bool]:
+    """Whether a proposal is accepted by 32 bits and others that are all 0 or 1, and whether these were wanted."""
+    words = Decided(drawn & 0xFFFF, last)
+    head = min(cells.shift, cells_module.OFFSET)
+    arrays = (np.array([one], np.int64) for one in (cell, r >> (cells.shift - head), drawn >> 16))
+    value = np.array([((cell + cells.first) << cells.shift) + r], object)
+    (accepted,) = cells._closer(words, *arrays, value)
+    return bool(accepted), words.wanted
+
+
+@pytest.mark.parametrize("sigma", [Fraction(33), Fraction(1000), Fraction(10**8)], ids=str)
+def test_chord_and_last_step_decide_as_all_bits_would(sigma: Fraction) -> None:
+    """At the acceptance probability, and below and above it by what is beyond the chord's slack."""
+    cells = Cells.build(sigma)
+    width = 1 << cells.shift
+    for cell in (-cells.first, -cells.first - 1, -cells.first + 100, 50 - 2 * cells.first * 3 // 5, 7):
+        for r in {0, width // 3, width - 1}:
+            with mpmath.workdps(DIGITS):
+                k = ((cell + cells.first) << cells.shift) + r
+                a = height(k, sigma) / (cells.envelope[cell] * real(cells.unit))
+                place, slack = int(mpmath.floor(a * 2**32)), int(cells.slack[cell])
+            for away in (-4 * slack, -2 * slack, -1, 0, 1, 2 * slack, 4 * slack):
+                if 0 <= place + away < 1 << 32:
+                    for last in (0, 1):
+                        accepted, wanted = _decide(cells, cell, r, place + away, last)
+                        assert accepted is (away < 0 or (away == 0 and last == 0))
+                        assert wanted is (abs(away) < slack)
+
+
+def test_at_the_end_of_the_slack_all_bits_decide() -> None:
+    """A slack that has nothing to spare: where the first 32 bits are those of the probability, they are not enough."""
+    sigma = Fraction(33)
+    cells = Cells.build(sigma)
+    cell, slack = 3 - cells.first, 1000
+    with mpmath.workdps(DIGITS):
+        place = int(mpmath.floor(height(3, sigma) / (cells.envelope[cell] * real(cells.unit)) * 2**32))
+    exact = replace(cells, chord=cells.chord * 0 + place + slack, slope=cells.slope * 0, slack=cells.slack * 0 + slack)
+    assert _decide(exact, cell, 0, place - 1, 1) == (True, False)
+    assert _decide(exact, cell, 0, place, 0) == (True, True)
+    assert _decide(exact, cell, 0, place, 1) == (False, True)
+    assert _decide(exact, cell, 0, place + 2 * slack, 0) == (False, False)
+
+
+def test_proposals_are_made_until_no_value_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each time a few more than are missing; those accepted stand in the order in which they were drawn."""
+    asked: list[int] = []
+
+    def few(_: Cells, __: Any, size: int) -> np.ndarray:
+        start = sum(asked) // 3
+        asked.append(size)
+        return np.arange(start, start + size // 3)
+
+    monkeypatch.setattr(Cells, "attempt", few)
+    cells = Cells.build(Fraction(33))
+    values = cells.draw(SeededWords(1), 6400)
+    missing, expected = 6400, []
+    while missing > 0:
+        expected.append(missing + missing // 64 + 8)
+        missing -= expected[-1] // 3
+    assert asked == expected
+    assert values[0] == 0
+    assert (np.diff(values) > 0).all()
