@@ -166,8 +166,8 @@ def test_up_to_600_a_pure_epsilon_costs_no_more_than_it_must() -> None:
         assert mpmath.ncdf(-real(mu) / 2) <= target < mpmath.ncdf(-real(mu * (1 - Fraction(1, 10**9))) / 2)
 
 
-@pytest.mark.parametrize("epsilon", ["0.5", "250", "300"])
-@pytest.mark.parametrize("pure", ["0.1", "0.4"])
+@pytest.mark.parametrize("epsilon", ["1.5", "250", "300"])
+@pytest.mark.parametrize("pure", ["0.1", "0.4", "1"])
 def test_beside_a_pure_part_all_is_given_up_to_300(epsilon: str, pure: str) -> None:
     """Of randomised response and μ together δ is the mean of two, in closed form."""
     delta = mpmath.mpf("1e-6")
@@ -188,6 +188,9 @@ def test_without_a_delta_there_is_no_mu(epsilon: str, delta: str) -> None:
     assert mu_of_budget(Fraction(epsilon), Fraction(delta)) == 0
     assert mu_beside_pure(Fraction(epsilon), Fraction(1, 2), Fraction(delta)) == 0
 
+
+EXPONENTS = (12, 11, 10, 9, 8, 6, 4, 3, 2, 1)
+"""A guess is moved by these negative powers of ten of itself, one after the other, until it is proved."""
 
 SLIGHTLY = Fraction(1, 10**20)
 """As a part of a number: which of two sides it lies on is decided by no more."""
@@ -225,13 +228,17 @@ def test_a_quantile_is_taken_where_the_inequality_holds_and_nowhere_else(
 
         return given
 
-    margin = Fraction(1, 10**15)  # the roots are rounded by 2^−60 of themselves
-    monkeypatch.setattr(curves, "normal_cdf_bounds", bounds(1 - margin))
+    # the roots are rounded by 2^−60 of themselves, so that the inequality is never said to hold where it does not
+    monkeypatch.setattr(curves, "normal_cdf_bounds", bounds(1 - Fraction(1, 10**15)))
     assert curves._quantile_beyond(Fraction(epsilon), Fraction(delta)) == asked[-1]
     assert len(asked) == 1
-    monkeypatch.setattr(curves, "normal_cdf_bounds", bounds(1 + margin))
+    monkeypatch.setattr(curves, "normal_cdf_bounds", bounds(1 + Fraction(1, 10**30)))
     simple = curves._quantile_beyond(Fraction(epsilon), Fraction(delta))
-    assert simple not in asked
+    assert all(z < simple for z in asked)
+    most = (asked[2] - asked[1]) / (Fraction(1, 10**11) - Fraction(1, 10**12))
+    assert most == max(Fraction(1), asked[1] - most / 10**12)
+    tried = [asked[1] - most / 10**12 + most / 10**exponent for exponent in EXPONENTS]
+    assert asked[1:] == [z for z in tried if z < simple]
     with mpmath.workdps(60):
         least = mpmath.sqrt(2 * mpmath.log(1 / (2 * real(delta))))
         assert least <= real(simple) <= least * (1 + mpmath.mpf(2) ** -60)
@@ -241,12 +248,22 @@ def test_a_quantile_is_taken_where_the_inequality_holds_and_nowhere_else(
 
 def test_no_mu_is_given_that_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the upper bound of δ is above the budget's, whatever the lower one, or where nothing bounds Φ."""
-    one, small = Fraction(1), Fraction(1, 1000)
-    monkeypatch.setattr(curves, "delta_bounds", lambda *_: (Fraction(0), one))
-    assert mu_of_budget.__wrapped__(one, small) == 0
-    assert mu_beside_pure.__wrapped__(one, one / 2, small) == 0
-    monkeypatch.setattr(curves, "normal_cdf_bounds", lambda *_: (Fraction(0), one))
-    assert mu_of_pure.__wrapped__(one) == 2 * sqrt_ceiling(Fraction(2))
+    one, small, three = Fraction(1), Fraction(1, 1000), Fraction(3)
+    asked: list[Fraction] = []
+    lowered = [1 - Fraction(1, 10**exponent) for exponent in EXPONENTS]
+    raised = [1 + Fraction(1, 10**exponent) for exponent in EXPONENTS]
+    monkeypatch.setattr(curves, "delta_bounds", lambda _, mu: (asked.append(mu), (Fraction(0), one))[1])
+    assert mu_of_budget.__wrapped__(three, small) == 0
+    assert [mu / asked[0] for mu in asked] == [one / lowered[0] for one in lowered]
+    asked.clear()
+    assert mu_beside_pure.__wrapped__(three, one / 2, small) == 0
+    assert [mu / asked[0] for mu in asked[::2]] == [one / lowered[0] for one in lowered]
+    asked.clear()
+    monkeypatch.setattr(curves, "normal_cdf_bounds", lambda at, _: (asked.append(at), (Fraction(0), one))[1])
+    assert mu_of_pure.__wrapped__(three) == 2 * sqrt_ceiling(Fraction(6))
+    assert [mu / asked[0] for mu in asked] == [one / raised[0] for one in raised]
+    monkeypatch.setattr(curves, "delta_bounds", lambda *_: (Fraction(0), small))
+    assert mu_of_budget.__wrapped__(three, small) > 0
 
 
 @pytest.mark.parametrize("pure", ["0.5", "0.01"])
@@ -275,3 +292,43 @@ def test_the_mu_of_a_pure_epsilon_is_proved_at_its_half(monkeypatch: pytest.Monk
     monkeypatch.setattr(curves, "normal_cdf_bounds", told(Fraction(1, 4) * (1 + SLIGHTLY)))
     assert mu_of_pure.__wrapped__(Fraction(1)) == 2 * sqrt_ceiling(Fraction(2))
     assert all(asked[0] / 2 > point > asked[0] * 2 for point in asked)
+
+
+@pytest.mark.parametrize("pure", ["0.1", "7"])
+def test_above_300_the_pure_part_is_taken_off_the_budget(pure: str) -> None:
+    for epsilon in (Fraction(30001, 100), Fraction(599), Fraction(900)):
+        rest = mu_of_budget(epsilon - Fraction(pure), Fraction(1, 10**6))
+        assert mu_beside_pure(epsilon, Fraction(pure), Fraction(1, 10**6)) == rest
+
+
+@pytest.mark.parametrize("epsilon", ["601", "1e4", "1e7"])
+@pytest.mark.parametrize("delta", ["0.4", "1e-6", "1e-30"])
+def test_a_quantile_is_the_least_that_is_proved(epsilon: str, delta: str) -> None:
+    """Φ(−z)·(1 − (3z + √(z² + 8))/4 · b/(1 + b²)) comes up to δ."""
+
+    def found(z: mpmath.mpf) -> mpmath.mpf:
+        b = mpmath.sqrt(z * z + 2 * real(epsilon))
+        return mpmath.ncdf(-z) * (1 - (3 * z + mpmath.sqrt(z * z + 8)) / 4 * b / (1 + b * b))
+
+    with mpmath.workdps(60):
+        z = real(curves._quantile_beyond(Fraction(epsilon), Fraction(delta)))
+        assert found(z) <= real(delta) < found(z - mpmath.mpf("1e-9") * max(1, z))
+
+
+@pytest.mark.parametrize("epsilon", ["1e-30", "1e-60", "1e-100"])
+def test_a_tiny_epsilon_costs_its_slope(epsilon: str) -> None:
+    mu = mu_of_pure(Fraction(epsilon))
+    with mpmath.workdps(200):
+        slope = real(mu) / real(epsilon) / mpmath.sqrt(mpmath.pi / 2)
+        assert 1 <= slope <= 1 + mpmath.mpf("1e-9")
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "mu"), [(0.5, 0.3), (30.0, 4.0), (600.0, 30.0), (601.0, 30.0), (2e3, 55.0), (1e4, 140.0)]
+)
+def test_guesses_of_delta_are_close(epsilon: float, mu: float) -> None:
+    """Also where e^ε is no double."""
+    with mpmath.workdps(60):
+        near, far = (mpmath.erfc((epsilon / mpmath.mpf(mu) + side * mu / 2) / mpmath.sqrt(2)) for side in (-1, 1))
+        truth = (near - mpmath.exp(epsilon) * far) / 2
+    assert abs(curves.guessed_delta(epsilon, mu) / float(truth) - 1) < (1e-9 if epsilon <= 600 else 1e-3)

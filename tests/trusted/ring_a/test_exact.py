@@ -288,3 +288,26 @@ def test_the_density_at_zero_is_enclosed_by_what_pi_may_be_wrong_by(monkeypatch:
             low, high = _inverse_sqrt_two_pi.__wrapped__(bits)
             assert real(low) < truth < real(high)
             assert high - low < Fraction(1, 1 << (bits + 10))
+
+
+@pytest.mark.parametrize("bits", [1, 40, 160, 500])
+@pytest.mark.parametrize("text", ["0", "1", "-1/3", "30", "-200.5", "9999"])
+def test_bounds_of_the_exponential_have_digits_to_spare(text: str, bits: int) -> None:
+    """Twenty more than the bits and x itself take; of these digits all but two count, for each unit of |x| + 2."""
+    x = Fraction(text)
+    digits = math.floor(bits * Fraction("0.30103")) + 20 + len(str(math.floor(abs(x))))
+    low, high = exp_bounds(x, bits)
+    assert (high - low) / (high + low) == (abs(x) + 2) / 10 ** (digits - 2)
+
+
+@pytest.mark.parametrize("digits", [1, 5, 40])
+@pytest.mark.parametrize("text", ["2", "1/3", "1e30", "1e-30", "1.000001"])
+def test_bounds_of_the_logarithm_have_digits_to_spare(text: str, digits: int) -> None:
+    """Ten are computed beyond those that count, for each unit of |ln x| + 4."""
+    low, high = log_bounds(Fraction(text), digits)
+    middle = (low + high) / 2
+    assert high - low == 2 * (abs(middle) + 4) / 10**digits
+    with mpmath.workdps(100):
+        assert abs(real(middle) - mpmath.log(real(text))) <= abs(mpmath.log(real(text))) * mpmath.mpf(10) ** -(
+            digits + 8
+        )
