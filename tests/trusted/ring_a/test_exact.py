@@ -311,3 +311,15 @@ def test_bounds_of_the_logarithm_have_digits_to_spare(text: str, digits: int) ->
         assert abs(real(middle) - mpmath.log(real(text))) <= abs(mpmath.log(real(text))) * mpmath.mpf(10) ** -(
             digits + 8
         )
+
+
+@pytest.mark.parametrize("bits", [1, 2, 10, 60, 160, 300])
+def test_no_tail_is_nothing_that_is_larger_than_the_last_bit(bits: int) -> None:
+    """From where the tail is thousands of last bits to where it is far below one."""
+    for share in (Fraction(1), Fraction(11, 10), Fraction(5, 4), Fraction(3, 2), Fraction(2), Fraction(9, 4)):
+        x = sqrt_ceiling(share * bits) + Fraction(1, 100)
+        for point in (x, -x):
+            low, high = normal_cdf_bounds(point, bits)
+            with mpmath.workdps(800):
+                assert real(low) <= mpmath.erfc(-real(point) / mpmath.sqrt(2)) / 2 <= real(high)
+            assert 0 <= high - low <= Fraction(1, 2**bits)
