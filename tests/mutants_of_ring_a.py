@@ -249,6 +249,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 def _live() -> tuple[dict[tuple[str, str, int], list[FunctionType]], list[Any]]:
     """The functions of ring A that this process holds, whatever wraps them, and all caches."""
     functions, caches = defaultdict(list), []
+    gc.unfreeze()  # what is frozen, as after the collection of tests, would not be found
     for one in gc.get_objects():
         if isinstance(one, functools._lru_cache_wrapper):
             caches.append(one)

@@ -7,7 +7,8 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise, product
-from math import floor
+from math import ceil, floor
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -323,3 +324,342 @@ def test_both_ways_agree_at_the_border() -> None:
         low, _ = height_bounds(k, sigma**2, 200)
         assert abs(low / total - Fraction(shares[k], 1 << FULL)) < Fraction(1, 1 << 180)
         assert low <= cells.envelope[(k >> cells.shift) - cells.first] * cells.unit
+
+
+@pytest.mark.parametrize("lowered", [False, True])
+@pytest.mark.parametrize("sigma", [Fraction(65, 2), Fraction(100), Fraction(54321, 10), Fraction(10**30)], ids=str)
+def test_every_step_of_the_staircase_is_above_the_bell_and_hardly(
+    sigma: Fraction, lowered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """c·unit is at least the largest g of its cell, for zero's 1, and more by no more than what g may be wrong by; and
+    the quick bound is the first bits of the smallest g over c·unit. Also where bells are as low as they may be."""
+    if lowered:
+        right = cells_module.bells
+
+        def lowest(*of: Any) -> list[int]:
+            return [max(0, bell - 2 * (place + 1) ** 2) for place, bell in enumerate(right(*of))]
+
+        monkeypatch.setattr(cells_module, "bells", lowest)
+    cells = Cells.build(sigma)
+    width, error = 1 << cells.shift, 2 * (2 - cells.first) ** 2
+    assert width <= max(1, sigma / 128) < 2 * max(width, 1)
+    assert len(cells.envelope) == -2 * cells.first
+    assert sum(cells.envelope) == 1 << FULL
+    with mpmath.workdps(130):
+        for place, height in enumerate(cells.envelope):
+            cell = cells.first + place
+            ends = sorted(abs(Fraction(2 * (cell + side) * width - 1, 2)) for side in (0, 1))
+            near, far = (mpmath.exp(-(real(end / sigma) ** 2) / 2) for end in ends)
+            top, peak = height * real(cells.unit), mpmath.mpf(1) if cell == 0 else near
+            assert peak <= top
+            if cell:
+                assert top <= peak + 2 * error * mpmath.mpf(2) ** -(FULL + 64) + real(cells.unit)
+            assert 0 <= far / top * 2**16 - int(cells.quick[place]) < 1.001
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(-40, 40), st.integers(0, 5), st.fractions(2, 10**4), st.integers(0, 10**30))
+def test_the_bend_of_a_cell_is_rounded_up(cell: int, shift: int, variance: Fraction, peak: int) -> None:
+    """M·W²/8 with M = max |y²/sigma² − 1|/sigma² times the peak, over both ends and zero."""
+    width = 1 << shift
+    ends = [Fraction(2 * (cell + side) * width - 1, 2) for side in (0, 1)]
+    most = max(abs(y * y / variance - 1) for y in (*ends, *([Fraction(0)] if ends[0] <= 0 <= ends[1] else [])))
+    assert cells_module._bend(cell, width, variance, peak) == -(-(most * width**2 * peak / (8 * variance)) // 1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 10**4), st.integers(0, 12), st.integers(1, 10**6))
+def test_the_chord_is_as_close_as_its_slack_says(low: int, high: int, distance: int, bits: int, scale: int) -> None:
+    """At each place of a cell, of all its bits or of the first ones: what is `distance` from the chord in the pair's
+    unit is within the slack of the line in integers, and the slack has little to spare."""
+    for shift, offset in ((0, 2), (1, 2), (2, 2), (3, 2), (5, 2), (4, 0)):
+        before, cells_module.OFFSET = cells_module.OFFSET, offset
+        try:
+            start, slope, slack = cells_module._chord((low, high), distance, bits, scale, shift)
+        finally:
+            cells_module.OFFSET = before
+        head = min(shift, offset)
+        for r in range(1 << shift):
+            line = start + ((slope * (2 * (r >> (shift - head)) + 1)) >> (head + 1))
+            chord = low + (high - low) * Fraction(2 * r + 1, 2 << shift)
+            for true in (chord - distance, chord + distance):
+                assert abs(true * (1 << bits) / scale - line) <= slack
+        spare = Fraction(abs(high - low) << bits, scale << (head + 1)) + 2 if shift > head else 0
+        assert slack <= Fraction(distance << bits, scale) + 3 + spare
+
+
+@pytest.mark.parametrize(
+    "variance", [Fraction(2), Fraction(5, 2), Fraction(7), Fraction(100), Fraction(10**5)], ids=str
+)
+def test_heights_of_few_bits_and_of_the_farthest_integers(variance: Fraction) -> None:
+    """Up to |k| = variance, where the series needs most terms."""
+    last = floor(variance)
+    with mpmath.workdps(150):
+        root = mpmath.sqrt(2 * real(variance))
+        for k in {0, 1, 2, -1, last // 2, last - 1, last, -last}:
+            near, far = (abs(k) - mpmath.mpf(1) / 2) / root, (abs(k) + mpmath.mpf(1) / 2) / root
+            true = (mpmath.erfc(near) - mpmath.erfc(far)) * root * mpmath.sqrt(mpmath.pi) / 2
+            if k * k > 400 * variance:
+                continue
+            for bits in (1, 2, 3, 7, 16, 40, 100, 196):
+                low, high = height_bounds(k, variance, bits)
+                assert real(low) <= true <= real(high)
+                assert high - low <= low / (1 << bits)
+
+
+@pytest.mark.parametrize("sigma", [Fraction(33), Fraction(1000)], ids=str)
+def test_the_last_step_accepts_so_many_of_all_uniforms(sigma: Fraction) -> None:
+    """⌊2^192·a⌋ of them, the smallest ones."""
+    cells = Cells.build(sigma)
+    for k in (0, 1, -1, 40, -77, int(5 * sigma)):
+        cell = (k >> cells.shift) - cells.first
+        with mpmath.workdps(130):
+            root = real(sigma) * mpmath.sqrt(2)
+            near, far = (abs(k) - mpmath.mpf(1) / 2) / root, (abs(k) + mpmath.mpf(1) / 2) / root
+            true = (mpmath.erfc(near) - mpmath.erfc(far)) * root * mpmath.sqrt(mpmath.pi) / 2
+            accepted = int(mpmath.floor(true / (cells.envelope[cell] * real(cells.unit)) * mpmath.mpf(2) ** FULL))
+        assert cells.below(accepted - 2, cell, k)
+        assert cells.below(accepted - 1, cell, k)
+        assert not cells.below(accepted, cell, k)
+
+
+def test_values_are_wide_from_64_bits_on() -> None:
+    cells = Cells.build(Fraction(33))
+    for first, shift, wide in (
+        (-1, 63, True),
+        (-1, 62, False),
+        (-3, 62, True),
+        (1 - 2**53, 10, False),
+        (-(2**53), 10, True),
+    ):
+        assert replace(cells, first=first, shift=shift).wide is wide
+    assert not Cells.build(Fraction(10**17)).wide
+    assert Cells.build(Fraction(10**18)).wide
+
+
+class Recorded(SeededWords):
+    """Words, and of how many bits how many were asked for."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.asked: list[tuple[int, int]] = []
+
+    def integers(self, bits: int, size: int) -> np.ndarray:
+        self.asked.append((bits, size))
+        return super().integers(bits, size)
+
+
+def test_proposals_are_a_few_more_than_what_is_missing() -> None:
+    """Of so many cells, places and uniforms; what was accepted beyond what is missing is left."""
+    cells = Cells.build(Fraction(10**7))
+    words = Recorded(3)
+    values = cells.draw(words, 1000)
+    assert words.asked[0] == (16, 1000 + 1000 // 64 + 8)
+    assert len(values) == 1000
+    again = Recorded(3)
+    first = cells.attempt(again, 1023)
+    assert values[: len(first)].tolist() == first[:1000].tolist()
+    for size in (0, 1, 5):
+        assert cells.draw(SeededWords(size), size).shape == (size,)
+
+
+@pytest.mark.parametrize("sigma", [Fraction(33), Fraction(10**4), Fraction(10**9), Fraction(10**30)], ids=str)
+def test_a_proposal_takes_a_cell_and_a_place_of_all_its_bits(sigma: Fraction) -> None:
+    """With a uniform of 0 each is accepted: the value is the cell's first integer and the bits of the place."""
+    cells = Cells.build(sigma)
+    head = min(cells.shift, cells_module.OFFSET)
+
+    class Zero(Recorded):
+        def integers(self, bits: int, size: int) -> np.ndarray:
+            drawn = super().integers(bits, size)
+            return drawn * 0 if len(self.asked) == self.uniform else drawn
+
+    words, same = Zero(5), SeededWords(5)
+    words.uniform = 3  # type: ignore[attr-defined]
+    values = cells.attempt(words, 40)
+    cell, offset = cells.table.draw(same, 40), same.integers(head, 40)
+    same.integers(16, 40)
+    rest = cells_module.whole(same, cells.shift - head, 40) if cells.shift > head else [0] * 40
+    expected = [
+        ((int(c) + cells.first) << cells.shift) + (int(o) << (cells.shift - head)) + int(r)
+        for c, o, r in zip(cell, offset, rest, strict=True)
+    ]
+    assert values.tolist() == expected
+    assert words.asked[1:3] == [(head, 40), (16, 40)]
+
+
+@pytest.mark.parametrize("sigma", [Fraction(1, 41), Fraction(1, 40), Fraction(1, 39)], ids=str)
+def test_noise_is_none_below_a_fortieth(sigma: Fraction) -> None:
+    assert (build_table(sigma).tables == ()) is (sigma < Fraction(1, 40))
+    assert build_table(sigma).low == (0 if sigma < Fraction(1, 40) else -1)
+
+
+def test_up_to_32_noise_is_looked_up() -> None:
+    assert gaussian.LARGEST_TABLE == 32
+    assert isinstance(gaussian.sampler(Fraction(32)), Digits)
+    assert isinstance(gaussian.sampler(Fraction(32) + Fraction(1, 10**9)), Cells)
+    assert gaussian.sampler(Fraction(77)) is gaussian.sampler(Fraction(154, 2))
+
+
+@pytest.mark.parametrize("reach", [Fraction(2), Fraction(5, 2), Fraction(33, 2)], ids=str)
+def test_a_table_reaches_so_far(reach: Fraction) -> None:
+    for sigma in (Fraction(1), Fraction(4, 3), Fraction(7, 2)):
+        digits = build_table(sigma, BitSizes(3, 6, 40), reach)
+        assert digits.low == -ceil(reach * sigma)
+        assert len(digits.tables[0].cuts) == -2 * digits.low
+        assert digits.bits == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.fractions(2, 10**7), st.integers(1, 400))
+def test_a_series_has_as_few_terms_as_its_estimate_allows(k: int, variance: Fraction, work: int) -> None:
+    """2·4^⌈8a + 64b⌉·256^−terms < 2^−work, with a = k/variance and b = 1/(2·variance)."""
+    k = min(k, floor(variance))
+    growth = ceil(8 * k / variance + 64 / (2 * variance))
+    terms = cells_module.terms_of(k, variance, work)
+    assert 256**terms > 2 * 4**growth * 2**work >= 256 ** (terms - 1)
+
+
+@pytest.mark.parametrize("bits", [1, 8, 60, 196])
+@pytest.mark.parametrize(("k", "variance"), [(0, 2), (2, 2), (5, 9), (33, 1089), (400, 10**4)])
+def test_a_height_is_off_by_its_roundings_and_no_more(
+    k: int, variance: int, bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside e^(−k²·b), told here as 1 and to four bits more than are asked for: four units more than there are terms,
+    units of 16 bits more."""
+    asked: list[int] = []
+
+    class Told:
+        @staticmethod
+        def __wrapped__(_: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+            asked.append(bits)
+            return Fraction(1), Fraction(1)
+
+    monkeypatch.setattr(cells_module, "exp_bounds", Told)
+    low, high = height_bounds(k, Fraction(variance), bits)
+    terms = cells_module.terms_of(k, Fraction(variance), bits + 16)
+    assert asked == [bits + 4]
+    assert high - low == Fraction(2 * (terms + 4), 1 << (bits + 16))
+    with mpmath.workdps(120):
+        root = mpmath.sqrt(2 * mpmath.mpf(variance))
+        near, far = (k - mpmath.mpf(1) / 2) / root, (k + mpmath.mpf(1) / 2) / root
+        true = (mpmath.erfc(near) - mpmath.erfc(far)) * root * mpmath.sqrt(mpmath.pi) / 2
+        true *= mpmath.exp(mpmath.mpf(k) ** 2 / (2 * variance))
+        assert abs(real((low + high) / 2) - true) <= (terms + 3) * mpmath.mpf(2) ** -(bits + 16)
+
+
+@pytest.mark.parametrize("lowered", [False, True])
+@pytest.mark.parametrize("sigma", [Fraction(65, 2), Fraction(100), Fraction(1000)], ids=str)
+def test_what_bells_may_be_wrong_by_is_added_to_staircase_and_slack(
+    sigma: Fraction, lowered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With no bits beyond those of the staircase, so that errors are larger than what rounding it up adds."""
+    right = cells_module.bells
+
+    def lowest(*of: Any) -> list[int]:
+        return [max(0, bell - 2 * (place + 1) ** 2) for place, bell in enumerate(right(*of))]
+
+    monkeypatch.setattr(cells_module, "GUARD", 0)
+    if lowered:
+        monkeypatch.setattr(cells_module, "bells", lowest)
+    full, levels = 64, Levels(16, 32, 64)
+    cells = Cells.build(sigma, BitSizes(8, 16, full), levels, reach=Fraction(4))
+    width, count = 1 << cells.shift, -cells.first
+    assert (count - 1) * width >= 4 * sigma > (count - 2) * width
+    head = min(cells.shift, cells_module.OFFSET)
+    with mpmath.workdps(60):
+        unit, error = real(cells.unit), 2 * (count + 1) ** 2 * mpmath.mpf(2) ** -full
+        for place, height in enumerate(cells.envelope):
+            cell = cells.first + place
+            ends = sorted(abs(Fraction(2 * (cell + side) * width - 1, 2)) for side in (0, 1))
+            near = mpmath.exp(-(real(ends[0] / sigma) ** 2) / 2)
+            top, peak = height * unit, mpmath.mpf(1) if cell == 0 else near
+            assert peak <= top <= peak + (error + unit if cell else (2 * count + 2) * unit)
+            for r in {0, width - 1}:
+                k = abs(cell * width + r)
+                root = real(sigma) * mpmath.sqrt(2)
+                heights = mpmath.erfc((k - mpmath.mpf(1) / 2) / root) - mpmath.erfc((k + mpmath.mpf(1) / 2) / root)
+                a = heights * root * mpmath.sqrt(mpmath.pi) / 2 / top
+                offset = r >> (cells.shift - head)
+                line = int(cells.chord[place]) + ((int(cells.slope[place]) * (2 * offset + 1)) >> (head + 1))
+                assert abs(a * 2**32 - line) <= int(cells.slack[place])
+
+
+class Decided:
+    """The rest of a uniform's bits for the chord, and all that follow 0 or 1; and whether these were wanted."""
+
+    def __init__(self, more: int, last: int) -> None:
+        self.more, self.last, self.wanted = more, last, False
+
+    def integers(self, bits: int, size: int) -> np.ndarray:
+        assert (bits, size) == (16, 1)
+        return np.array([self.more], np.uint16)
+
+    def big(self, bits: int) -> int:
+        assert bits == 160
+        self.wanted = True
+        return ((1 << bits) - 1) * self.last
+
+
+def _decide(cells: Cells, cell: int, r: int, drawn: int, last: int) -> tuple[bool, bool]:
+    """Whether a proposal is accepted by 32 bits and others that are all 0 or 1, and whether these were wanted."""
+    words = Decided(drawn & 0xFFFF, last)
+    head = min(cells.shift, cells_module.OFFSET)
+    arrays = (np.array([one], np.int64) for one in (cell, r >> (cells.shift - head), drawn >> 16))
+    value = np.array([((cell + cells.first) << cells.shift) + r], object)
+    (accepted,) = cells._closer(words, *arrays, value)
+    return bool(accepted), words.wanted
+
+
+@pytest.mark.parametrize("sigma", [Fraction(33), Fraction(1000), Fraction(10**8)], ids=str)
+def test_chord_and_last_step_decide_as_all_bits_would(sigma: Fraction) -> None:
+    """At the acceptance probability, and below and above it by what is beyond the chord's slack."""
+    cells = Cells.build(sigma)
+    width = 1 << cells.shift
+    for cell in (-cells.first, -cells.first - 1, -cells.first + 100, 50 - 2 * cells.first * 3 // 5, 7):
+        for r in {0, width // 3, width - 1}:
+            with mpmath.workdps(DIGITS):
+                k = ((cell + cells.first) << cells.shift) + r
+                a = height(k, sigma) / (cells.envelope[cell] * real(cells.unit))
+                place, slack = int(mpmath.floor(a * 2**32)), int(cells.slack[cell])
+            for away in (-4 * slack, -2 * slack, -1, 0, 1, 2 * slack, 4 * slack):
+                if 0 <= place + away < 1 << 32:
+                    for last in (0, 1):
+                        accepted, wanted = _decide(cells, cell, r, place + away, last)
+                        assert accepted is (away < 0 or (away == 0 and last == 0))
+                        assert wanted is (abs(away) < slack)
+
+
+def test_at_the_end_of_the_slack_all_bits_decide() -> None:
+    """A slack that has nothing to spare: where the first 32 bits are those of the probability, they are not enough."""
+    sigma = Fraction(33)
+    cells = Cells.build(sigma)
+    cell, slack = 3 - cells.first, 1000
+    with mpmath.workdps(DIGITS):
+        place = int(mpmath.floor(height(3, sigma) / (cells.envelope[cell] * real(cells.unit)) * 2**32))
+    exact = replace(cells, chord=cells.chord * 0 + place + slack, slope=cells.slope * 0, slack=cells.slack * 0 + slack)
+    assert _decide(exact, cell, 0, place - 1, 1) == (True, False)
+    assert _decide(exact, cell, 0, place, 0) == (True, True)
+    assert _decide(exact, cell, 0, place, 1) == (False, True)
+    assert _decide(exact, cell, 0, place + 2 * slack, 0) == (False, False)
+
+
+def test_proposals_are_made_until_no_value_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each time a few more than are missing; those accepted stand in the order in which they were drawn."""
+    asked: list[int] = []
+
+    def few(_: Cells, __: Any, size: int) -> np.ndarray:
+        start = sum(asked) // 3
+        asked.append(size)
+        return np.arange(start, start + size // 3)
+
+    monkeypatch.setattr(Cells, "attempt", few)
+    cells = Cells.build(Fraction(33))
+    values = cells.draw(SeededWords(1), 6400)
+    missing, expected = 6400, []
+    while missing > 0:
+        expected.append(missing + missing // 64 + 8)
+        missing -= expected[-1] // 3
+    assert asked == expected
+    assert values[0] == 0
+    assert (np.diff(values) > 0).all()

@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,8 +18,9 @@ from scipy import stats
 
 from discreet.trusted.ring_a import inversion as table_module
 from discreet.trusted.ring_a.bits import SystemWords, whole
-from discreet.trusted.ring_a.inversion import BitSizes, Digits, InversionTable, thresholds
-from random_words import SeededWords, Tape, every_outcome
+from discreet.trusted.ring_a.exact import exp_bounds
+from discreet.trusted.ring_a.inversion import BitSizes, Digits, InversionTable, exp_floor, thresholds
+from random_words import Script, SeededWords, Tape, every_outcome
 
 KIND = "exact"
 
@@ -150,11 +152,102 @@ def test_thresholds_are_below_their_places_by_less_than_one() -> None:
         ([1], BitSizes(17, 64, 192)),
         ([1], BitSizes(16, 65, 192)),
         ([1] * (1 << 15), BitSizes()),
+        ([1] * ((1 << 15) + 1), BitSizes()),
+        ([1], BitSizes(-1, 6, 9)),
     ],
 )
 def test_a_table_refuses_what_it_cannot_draw(cuts: list[int], sizes: BitSizes) -> None:
     with pytest.raises(ValueError, match=r"^(a table|the word)"):
         InversionTable.build(cuts, sizes)
+
+
+def test_a_table_holds_as_many_outcomes_and_bits_as_it_can() -> None:
+    assert len(InversionTable.build([1] * ((1 << 15) - 1)).cuts) == (1 << 15) - 1
+    for sizes in (BitSizes(1, 1, 1), BitSizes(16, 16, 16), BitSizes(16, 64, 64), BitSizes(1, 64, 65)):
+        assert InversionTable.build([1], sizes).sizes == sizes
+    assert BitSizes() == (16, 64, 192)
+
+
+class Asked:
+    """Words that are all 0, and what was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int]] = []
+
+    def integers(self, bits: int, size: int) -> np.ndarray:
+        self.asked.append((bits, size))
+        return np.zeros(size, np.uint16 if bits <= 16 else np.uint64)
+
+    def big(self, bits: int) -> int:
+        raise AssertionError(bits)
+
+
+def test_few_cells_all_take_the_same_path() -> None:
+    """Up to 512 cells are searched for; more look at their first bits, and the split ones further."""
+    table = InversionTable.build([1 << 150, 1 << 191])
+    for size in (0, 1, 511, 512):
+        words = Asked()
+        assert table.draw(words, size).tolist() == [0] * size
+        assert words.asked == [(64, size)]
+    words = Asked()
+    assert table.draw(words, 513).tolist() == [0] * 513
+    assert words.asked == [(16, 513), (48, 513)]
+
+
+def test_a_threshold_at_the_end_is_never_reached() -> None:
+    """Its top would not fit into a word of 64 bits."""
+    for cuts in ([1 << 192], [1 << 191, 1 << 192, 1 << 192]):
+        table = InversionTable.build(cuts)
+        assert table.cuts == tuple(cuts)
+        assert table.draw(Script((1 << 64) - 1), 1).tolist() == [len(cuts) // 2]
+
+
+def test_a_table_without_thresholds_draws_no_further_bits() -> None:
+    assert InversionTable.build([]).draw(Asked(), 3).tolist() == [0, 0, 0]
+
+
+def test_the_first_threshold_decides_in_all_its_bits() -> None:
+    """U agrees with the first of two in its top bits: it is below it or not by the rest."""
+    table = InversionTable.build([(5 << 3) + 4, (6 << 3) + 4], BitSizes(3, 6, 9))
+    for rest, outcome in ((3, 0), (4, 1)):
+        assert table.draw(Script(5, rest), 1).tolist() == [outcome]
+    assert table.draw(Script(4), 1).tolist() == [0]
+    assert table.draw(Script(7), 1).tolist() == [2]
+
+
+def test_sums_of_digits_are_wide_from_64_bits_on() -> None:
+    table = InversionTable.build([1, 2], SMALL_SIZES)
+    for low, wide in ((2**63 - 1, False), (2**63, True), (1 - 2**63, False), (-(2**63), True), (0, False)):
+        assert Digits((), 0, low).wide is wide
+    for bits, wide in ((61, False), (62, True)):
+        assert Digits((InversionTable.build([], SMALL_SIZES), table), bits, 0).wide is wide
+    three = InversionTable.build([1, 2, 3], SMALL_SIZES)
+    for place, wide in ((1, False), (2, True)):
+        assert Digits((table, *[three] * place), 31, 0).wide is (place == 2) is wide
+    assert Digits((), 0, 2**63).draw(Asked(), 2).tolist() == [2**63] * 2
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.fractions(0, 200), st.integers(1, 200))
+def test_exponentials_are_rounded_down_and_hardly(rate: Fraction, bits: int) -> None:
+    with mpmath.workdps(200):
+        truth = mpmath.exp(-mpmath.mpf(rate.numerator) / rate.denominator) * 2**bits
+        assert 0 <= truth - exp_floor(rate, bits) < 2
+    assert exp_floor(Fraction(0), bits) in ((1 << bits) - 1, (1 << bits) - 2)
+
+
+@pytest.mark.parametrize("bits", [1, 10, 100])
+def test_exponentials_whose_bounds_are_as_wide_as_they_may_be(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lower bound may be as far below the truth as 2^−bits of it, for the bits that are asked for."""
+
+    def lowest(x: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+        _, high = exp_bounds(x, bits + 20)
+        return high * (1 - Fraction(1, 1 << bits)), high
+
+    monkeypatch.setattr(table_module, "exp_bounds", lowest)
+    for rate in (Fraction(0), Fraction(1, 10**6), Fraction(1, 3), Fraction(5), Fraction(80)):
+        truth = exp_bounds(-rate, bits + 200)[0] * (1 << bits)
+        assert 0 <= truth - exp_floor(rate, bits) < 2
 
 
 @pytest.mark.usefixtures("path")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
+import hashlib
 import math
 import random
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
+import duckdb
 import pandas as pd
 import pytest
 from sqlglot import exp
@@ -22,7 +25,8 @@ from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.names import NOBODY, table_name
 from discreet.trusted.ring_a.nodes import Quantity
 from discreet.trusted.ring_a.quantities import quantity, steps_of
-from discreet.trusted.ring_a.table import Source, SourceKind, Table, Type
+from discreet.trusted.ring_a.storing import load_statements, positions
+from discreet.trusted.ring_a.table import LARGEST, Column, Source, SourceKind, Table, Type
 from discreet.trusted.ring_a.windows import PLACE, ROWS, WORD
 from discreet.trusted.ring_b.relation_statements import rows_of
 from discreet.trusted.ring_b.relations import Base, Joined, JoinKind, Renamed
@@ -194,3 +198,208 @@ def test_whole_numbers_stand_beside_columns_with_step_and_bounds_alone(engine: D
 def test_which_lattices_fit_into_so_many_bits() -> None:
     for low, high, fits in ((0, 2**31 - 1, True), (0, 2**31, False), (1 - 2**31, 0, True), (-(2**31), 0, False)):
         assert Lattice(Fraction(1), low, high).fits(2**31) is fits
+
+
+class Store:
+    """The engine of a test alone, in this process: what a table's load makes of a source's rows."""
+
+    def __init__(self) -> None:
+        self.connection = duckdb.connect(config={"threads": 1})
+
+    def loaded(
+        self, table: Table, kinds: Sequence[str], rows: Sequence[Sequence[Any]], what: str = "*"
+    ) -> list[tuple[Any, ...]]:
+        """What of the loaded table, in the order in which it lies there."""
+        names = [f"{column.name} {kind}" for column, kind in zip(table.columns, kinds, strict=True)]
+        self.connection.execute(f"CREATE OR REPLACE TABLE source ({', '.join(names)})")
+        self.connection.executemany(f"INSERT INTO source VALUES ({', '.join('?' for _ in kinds)})", rows)
+        self.connection.execute(f"DROP TABLE IF EXISTS {table_name(table)}")
+        statements, self.facts = load_statements(
+            table, exp.to_table("source"), "a key", lambda one: exp.column(one.name)
+        )
+        for statement in statements:
+            self.connection.execute(DUCKDB.text(statement))
+        return self.connection.execute(f"SELECT {what} FROM {table_name(table)}").fetchall()
+
+    def column(self, column: Column, kind: str, values: Sequence[Any]) -> list[Any]:
+        """What a column holds of these values, in a table of which each row is a person."""
+        table = Table("t", Source(SourceKind.CSV), (column,), one_row_per_person=True)
+        found = self.loaded(table, [kind], [[value] for value in values], "c0")
+        assert len(found) == len(values)
+        return [value for (value,) in found]
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    one = Store()
+    yield one
+    one.connection.close()
+
+
+def test_the_key_of_positions_follows_from_the_ledgers_salt_and_the_tables_name() -> None:
+    table = Table("Visits", Source(SourceKind.CSV), (), one_row_per_person=True)
+    digest = hashlib.sha256(b"positions" + b"salt" + b"Visits").hexdigest()
+    assert positions(table, b"salt") == digest[:32]
+    assert len(positions(table, b"salt")) == 32
+
+
+MOMENT = datetime.datetime(2020, 2, 29, 12, 30)
+FIRST, LAST = datetime.date(1, 1, 1), datetime.date(9999, 12, 31)
+MIDDLE = datetime.date(2020, 2, 29)
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "held"),
+    [
+        (Column("c", Type.INTEGER), "TEXT", {"7": 7, "x": None, None: None, "9" * 30: None, "-3": -3}),
+        (Column("c", Type.INTEGER, -2, 5), "BIGINT", {-9: -2, -2: -2, 0: 0, 5: 5, 6: 5, None: None}),
+        (Column("c", Type.INTEGER, -2), "BIGINT", {-9: -2, 2**63 - 1: 2**63 - 1, None: None}),
+        (Column("c", Type.INTEGER, None, 5), "BIGINT", {-(2**63): -(2**63), 6: 5, None: None}),
+        (
+            Column("c", Type.INTEGER, -(2**53) - 1, 2**53 + 1),
+            "BIGINT",
+            {-(2**63): -(2**53) - 1, 2**53: 2**53, 2**63 - 1: 2**53 + 1},
+        ),
+        (Column("c", Type.BOOLEAN), "TEXT", {"true": True, "false": False, "maybe": None, None: None}),
+        (Column("c", Type.NUMBER), "DOUBLE", {1.5: 1.5, math.inf: math.inf, -math.inf: -math.inf, None: None}),
+        (Column("c", Type.NUMBER, -2, 5), "DOUBLE", {-math.inf: -2.0, -1.5: -1.5, 5.5: 5.0, math.inf: 5.0, None: None}),
+        (Column("c", Type.NUMBER, -2, 5, Fraction(1, 2**50 + 1)), "DOUBLE", {-3.0: -2.0, 0.3: 0.3, None: None}),
+        (Column("c", Type.NUMBER, -2), "DOUBLE", {-3.0: -2.0, math.inf: math.inf, None: None}),
+        (Column("c", Type.NUMBER, None, Fraction(1, 3)), "DOUBLE", {-math.inf: -math.inf, 3.0: 1 / 3, None: None}),
+        (Column("c", Type.TEXT, length=3), "TEXT", {"abcd": "abc", "äöüß": "äöü", "ab": "ab", "": "", None: None}),
+        (Column("c", Type.TEXT), "TEXT", {"a" * 200: "a" * 200, "b" * 201: "b" * 200}),
+        (
+            Column("c", Type.DATE),
+            "TEXT",
+            {"2020-02-29": MIDDLE, "infinity": LAST, "-infinity": FIRST, "12000-01-01": LAST, "x": None, None: None},
+        ),
+        (Column("c", Type.DATE, MIDDLE), "DATE", {FIRST: MIDDLE, MIDDLE: MIDDLE, LAST: LAST, None: None}),
+        (Column("c", Type.DATE, None, MIDDLE), "DATE", {FIRST: FIRST, MIDDLE: MIDDLE, LAST: MIDDLE, None: None}),
+        (
+            Column("c", Type.TIMESTAMP),
+            "TEXT",
+            {
+                "2020-02-29 12:30:00": MOMENT,
+                "infinity": datetime.datetime(9999, 12, 31, 23, 59, 59),
+                "9999-12-31 23:59:58.5": datetime.datetime(9999, 12, 31, 23, 59, 58, 500000),
+                "9999-12-31 23:59:59.5": datetime.datetime(9999, 12, 31, 23, 59, 59),
+                "-infinity": datetime.datetime(1, 1, 1),
+                None: None,
+            },
+        ),
+        (
+            Column("c", Type.TIMESTAMP, MOMENT, MOMENT),
+            "TIMESTAMP",
+            {MOMENT: MOMENT, datetime.datetime(1, 1, 1): MOMENT},
+        ),
+    ],
+    ids=str,
+)
+def test_values_are_of_the_declared_type_and_between_the_bounds(
+    store: Store, column: Column, kind: str, held: dict[Any, Any]
+) -> None:
+    """What does not convert is NULL; dates that Python does not know are its first or last."""
+    assert store.column(column, kind, list(held)) == list(held.values())
+
+
+def test_not_a_number_is_no_value_and_there_is_one_zero(store: Store) -> None:
+    for column in (Column("c", Type.NUMBER), Column("c", Type.NUMBER, -1, 1, Fraction(1, 4))):
+        found = store.column(column, "DOUBLE", [math.nan, -0.0, 0.0, -0.1 if column.step else -0.0])
+        assert found == [None, 0.0, 0.0, 0.0]
+        assert all(math.copysign(1, one) == 1 for one in found[1:])
+
+
+@pytest.mark.parametrize(
+    "step", [Fraction(1, 4), Fraction(1, 10), Fraction(3, 10), Fraction(7), Fraction(2, 3)], ids=str
+)
+@pytest.mark.parametrize("bounds", [(-10, 12), (None, 12), (-10, None), (None, None)], ids=str)
+def test_numbers_with_a_step_are_its_nearest_multiples(
+    store: Store, step: Fraction, bounds: tuple[int | None, int | None]
+) -> None:
+    """Within the bounds; where one is open, what is beyond the numbers that are counted stays as it is."""
+    low, high = (None if one is None else one * step for one in bounds)
+    column = Column("c", Type.NUMBER, low, high, step)
+    most = LARGEST // step.numerator * step
+    values = [float(step * Fraction(place, 8)) for place in range(-140, 141, 3)]
+    values += [sign * one for sign in (1, -1) for one in (float(most), 2 * float(most), 1e300, math.inf)]
+    for value, found in zip(values, store.column(column, "DOUBLE", values), strict=True):
+        inside = max(-math.inf if low is None else float(low), min(math.inf if high is None else float(high), value))
+        if abs(inside) > float(most):
+            assert found == inside
+        else:
+            inverse = 1 / step
+            scaled = inside * float(inverse) if inverse.denominator == 1 else inside / float(step)
+            multiple = math.floor(scaled + 0.5)
+            assert found == float(multiple * step.numerator) / step.denominator
+            assert abs(multiple * step - Fraction(inside)) <= step * Fraction(9, 16)
+
+
+@pytest.mark.parametrize(
+    ("ends", "kind"),
+    [((0, 2**31 - 1), "INTEGER"), ((0, 2**31), "BIGINT"), ((1 - 2**31, 0), "INTEGER"), ((-(2**31), 0), "BIGINT")],
+)
+def test_steps_beside_a_column_take_as_little_room_as_they_can(store: Store, ends: tuple[int, int], kind: str) -> None:
+    step = Fraction(1, 2)
+    column = Column("c", Type.NUMBER, *(end * step for end in ends), step)
+    table = Table("t", Source(SourceKind.CSV), (column,), one_row_per_person=True)
+    values = [[float(end * step)] for end in ends]
+    assert store.loaded(table, ["DOUBLE"], values, "s0, TYPEOF(s0)") == [(end, kind) for end in ends]
+
+
+PAIR = (Column("p", Type.TEXT, length=2, identifies=True), Column("x", Type.TEXT, length=2))
+
+
+def test_rows_of_nobody_and_with_overlong_ids_are_left_out(store: Store) -> None:
+    rows = [["a", "xyz"], [None, "x"], ["abc", "x"], ["ab", None], ["", "x"]]
+    of_persons = Table("t", Source(SourceKind.CSV), PAIR, person="p", rows_per_person=1)
+    assert sorted(store.loaded(of_persons, ["TEXT", "TEXT"], rows, "c0, c1"), key=repr) == [
+        ("", "x"),
+        ("a", "xy"),
+        ("ab", None),
+    ]
+    each = Table("t", Source(SourceKind.CSV), PAIR, one_row_per_person=True)
+    assert store.loaded(each, ["TEXT", "TEXT"], rows) == [("a", "xy"), (None, "x"), ("ab", None), ("", "x")]
+
+
+def test_the_integer_that_tells_no_person_is_nobody_only_where_it_tells_persons(store: Store) -> None:
+    columns = (Column("p", Type.INTEGER), Column("x", Type.INTEGER))
+    rows = [[int(NOBODY), 1], [int(NOBODY) + 1, int(NOBODY)], [0, 2]]
+    table = Table("t", Source(SourceKind.CSV), columns, person="p")
+    expected = [(int(NOBODY) + 1, int(NOBODY)), (0, 2)]
+    assert sorted(store.loaded(table, ["BIGINT", "BIGINT"], rows, "c0, c1")) == expected
+    other = Table("t", Source(SourceKind.CSV), columns, one_row_per_person=True)
+    assert len(store.loaded(other, ["BIGINT", "BIGINT"], rows)) == 3
+    texts = (Column("p", Type.TEXT), Column("x", Type.INTEGER))
+    of_text = Table("t", Source(SourceKind.CSV), texts, person="p")
+    assert len(store.loaded(of_text, ["TEXT", "BIGINT"], [[NOBODY, int(NOBODY)]])) == 1
+
+
+def test_public_rows_are_whole_and_numbered_in_the_order_of_what_they_hold(store: Store) -> None:
+    """No text of them is cut, none is left out, whoever's it is; NULL comes first."""
+    table = Table("t", Source(SourceKind.CSV), PAIR, public=True)
+    rows = [["b", "x"], ["abcd", "yyy"], [None, "z"], ["b", None], ["abcd", "xxx"], ["b", "x"]]
+    found = store.loaded(table, ["TEXT", "TEXT"], rows, f"c0, c1, {PLACE}")
+    ordered = [(None, "z"), ("abcd", "xxx"), ("abcd", "yyy"), ("b", None), ("b", "x"), ("b", "x")]
+    assert sorted(found, key=lambda row: row[2]) == [(*row, place) for place, row in enumerate(ordered, 1)]
+
+
+def test_the_fingerprint_is_of_all_that_the_rows_hold(store: Store) -> None:
+    """The number of rows, and two sums over all columns, in whatever order; nothing that is made beside."""
+    table = Table("t", Source(SourceKind.CSV), PAIR, person="p")
+
+    def facts(rows: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+        store.loaded(table, ["TEXT", "TEXT"], rows)
+        ((*found,),) = store.connection.execute(DUCKDB.text(store.facts)).fetchall()
+        assert (
+            tuple(found[1:])
+            == store.connection.execute(
+                f"SELECT SUM(HASH(c0, c1)), BIT_XOR(HASH(c0, c1)) FROM {table_name(table)}"
+            ).fetchone()
+        )
+        return tuple(found)
+
+    rows = [["a", "x"], ["b", "x"], ["b", "y"]]
+    assert facts(rows)[0] == 3
+    assert facts(rows) == facts(rows[::-1])
+    for other in ([["a", "x"], ["b", "x"]], [["a", "x"], ["b", "x"], ["b", "z"]], [["c", "x"], ["b", "x"], ["b", "y"]]):
+        assert facts(other)[1:] != facts(rows)[1:]

@@ -15,7 +15,7 @@ from statistics import NormalDist
 from discreet.trusted.ring_a.exact import exp_bounds, floor, log_bounds, normal_cdf_bounds, sqrt_ceiling
 
 _LARGE = 600  # beyond this ε, closed-form bounds replace the search
-_EXPONENTS = (12, 11, 10, 9, 8, 6, 4, 3, 2, 1)  # a guess is lowered by 10^−exponent of itself until it is proved
+_EXPONENTS = (12, 11, 10, 9, 8, 6, 4, 3, 2, 1)  # a guess is moved by 10^−exponent of itself until it is proved
 
 
 def delta_bounds(epsilon: Fraction, mu: Fraction) -> tuple[Fraction, Fraction]:
@@ -80,7 +80,7 @@ def mu_beside_pure(epsilon: Fraction, pure: Fraction, delta: Fraction) -> Fracti
     So the least δ is p·δ_μ(ε − e) + (1 − p)·δ_μ(ε + e), δ_μ that of μ alone. It rises with p, since δ_μ falls. For ε
     above 300, where it is less than δ_μ(ε − e) by the factor p and hardly more, that serves.
     """
-    if pure == 0 or delta <= 0 or epsilon > _LARGE // 2:
+    if pure == 0 or epsilon > _LARGE // 2:
         return mu_of_budget(epsilon - pure, delta)
     odds = exp_bounds(pure, 160)[1]
     heads = odds / (1 + odds)
@@ -141,7 +141,7 @@ def mu_of_pure(epsilon: Fraction) -> Fraction:
         guess = float(epsilon) * math.sqrt(math.pi / 2)  # the slope at 0, and an upper bound up to O(ε³)
     else:
         guess = -2 * NormalDist().inv_cdf(1 / (1 + math.exp(float(epsilon))))
-    for exponent in (12, 11, 10, 9, 8, 6, 4, 3, 2):
+    for exponent in _EXPONENTS:
         candidate = Fraction(guess) * (1 + Fraction(1, 10**exponent))
         if normal_cdf_bounds(-candidate / 2, bits)[1] <= target:
             return candidate

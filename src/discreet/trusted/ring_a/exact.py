@@ -40,8 +40,6 @@ def fraction(value: Number) -> Fraction:
 
 def show(value: Fraction, digits: int = 6) -> str:
     """A short decimal for people: exact where it fits in `digits` significant digits, rounded to nearest elsewhere."""
-    if value == 0:
-        return "0"
     written = decimal.Context(prec=digits).divide(Decimal(value.numerator), Decimal(value.denominator))
     plain = written.normalize()
     return f"{plain:f}" if -4 <= plain.adjusted() < digits + 3 else f"{plain:e}"
@@ -49,8 +47,6 @@ def show(value: Fraction, digits: int = 6) -> str:
 
 def figure(value: Fraction, digits: int = 6) -> str:
     """The same with thousands apart, and without powers of ten below 10^15."""
-    if value == 0:
-        return "0"
     written = decimal.Context(prec=digits).divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
     return f"{written:,f}" if -5 < written.adjusted() < 15 else f"{written:e}"
 
@@ -72,8 +68,6 @@ def _rounded(value: Fraction, digits: int, rounding: str) -> Fraction:
 
 def sqrt_ceiling(value: Fraction, bits: int = 64) -> Fraction:
     """A rational not below √value, and above it by a factor of at most 1 + 2^(1−bits)."""
-    if value == 0:
-        return Fraction(0)
     size = value.numerator.bit_length() - value.denominator.bit_length()
     shift = max(0, 2 * bits - size)
     shift += shift % 2
@@ -117,36 +111,30 @@ def normal_cdf_bounds(x: Fraction, bits: int) -> tuple[Fraction, Fraction]:
     For x ≥ 0, Φ(x) = 1/2 + φ(x)·S(x) with S(x) = Σ x^(2k+1) / (1·3·5⋯(2k+1)), all terms positive (Abramowitz & Stegun
     26.2.11). S is summed in integers with W fractional bits. Each term is rounded down, so an error enters once a term
     and is then multiplied by the same factors as the terms themselves: the computed S is below the truth by at most
-    (terms)·e^(x²/2) units of 2^−W; the tail after a term with x² < k is below that term. As φ(x)·e^(x²/2) < 1/2, the
+    (terms)·e^(x²/2) units of 2^−W. As long as 2k + 3 ≤ 2x² terms are above 1/2 (by Stirling's bounds), later ones fall
+    by more than half each: the tail after a term of at most one unit is below that term. As φ(x)·e^(x²/2) < 1/2, the
     error of φ·S is below (terms + 2)·2^−W, and φ comes from `exp_bounds`.
     """
     if x < 0:
         low, high = normal_cdf_bounds(-x, bits)
         return 1 - high, 1 - low
-    if x * x > 1400 * (bits + 8) // 1000:  # then 1 − Φ(x) < e^(−x²/2)/2 < 2^−bits
+    if x * x > 2 * bits:  # then 1 − Φ(x) < e^(−x²/2)/2 < 2^−bits
         return 1 - Fraction(1, 1 << bits), Fraction(1)
     work = bits + 32
     point = (x.numerator << work) // x.denominator
     square = (point * point) >> work
-    term, total, k, terms = point, point, 0, 1
-    while term > 1 or (2 * k + 3) << work <= 2 * square:
+    term, total, k = point, point, 0
+    while term > 1:
         k += 1
         term = (term * square // (2 * k + 1)) >> work
         total += term
-        terms += 1
     # φ is known relatively; S·φ < 1/2, so a relative error of 2^−work is an absolute one
     low_exp, high_exp = exp_bounds(-x * x / 2, work)
     low_root, high_root = _inverse_sqrt_two_pi(work)
-    # rounding x down to `point` loses at most 2^−work·e^(x²/2) per unit of S′ ≤ 1 + x·S: covered by the slack below
-    slack = Fraction((terms + 4) * (4 + int(x) ** 2), 1 << work)
-    product = Fraction(total, 1 << work)
-    return (
-        Fraction(1, 2) + product * low_exp * low_root - Fraction(1, 1 << (bits + 4)),
-        min(
-            Fraction(1),
-            Fraction(1, 2) + product * high_exp * high_root + slack + Fraction(1, 1 << (bits + 4)),
-        ),
-    )
+    # of k + 1 terms; rounding x down to `point` loses at most 2^−work per unit of S′ = 1 + x·S more
+    slack = Fraction((k + 5) * (4 + int(x) ** 2), 1 << work)
+    product, half = Fraction(total, 1 << work), Fraction(1, 2)
+    return half + product * low_exp * low_root, min(Fraction(1), half + product * high_exp * high_root + slack)
 
 
 @lru_cache(maxsize=64)

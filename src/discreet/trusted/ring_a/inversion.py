@@ -107,7 +107,7 @@ class InversionTable:
         if not self.tops.size:
             return outcome
         rest = self.sizes.full - self.sizes.word
-        for place in np.flatnonzero((outcome > 0) & (self.tops[outcome - 1] == drawn)):
+        for place in np.flatnonzero(self.tops[outcome - 1] == drawn):  # the last top is above a U of outcome 0
             uniform = (int(drawn[place]) << rest) | words.big(rest)
             outcome[place] = bisect_right(self.cuts, uniform)
         return outcome

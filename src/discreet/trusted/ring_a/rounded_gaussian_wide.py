@@ -215,6 +215,12 @@ def _chord(pair: tuple[int, int], distance: int, bits: int, scale: int, shift: i
     return start, slope, -(-(distance << bits) // scale) + 2 + place
 
 
+def terms_of(k: int, variance: Fraction, work: int) -> int:
+    """The fewest terms that leave out less than 2^−work by the estimate 2·4^⌈8a + 64b⌉·256^−terms: see below."""
+    growth = int(-(-(8 * k + 32) / variance // 1))
+    return (work + 2 * growth + 1) // 8 + 1
+
+
 def height_bounds(k: int, variance: Fraction, bits: int) -> tuple[Fraction, Fraction]:
     """Rationals around f(k), at most 2^−bits·f(k) apart, for |k| ≤ variance and variance ≥ 2.
 
@@ -223,7 +229,7 @@ def height_bounds(k: int, variance: Fraction, bits: int) -> tuple[Fraction, Frac
     satisfy (n + 1)·h_(n+1) = a·h_n − 2b·h_(n−1), from h_0 = 1, and I = Σ_m h_2m/((2m + 1)·4^m).
 
     What is left out: by Cauchy's estimate on the circle of radius 8, |h_n| ≤ e^(8a + 64b)·8^−n, so the terms
-    from m on add up to less than 2·4^⌈8a + 64b⌉·256^−m, and `terms` makes this less than 1 unit, the unit
+    from m on add up to less than 2·4^⌈8a + 64b⌉·256^−m, and `terms_of` makes this less than 1 unit, the unit
     being 2^−work. Rounding: if h_n and h_(n−1) are wrong by at most 2 units, h_(n+1) is wrong by at most (2a
     + 4b)/(n + 1) + 1 ≤ 3/(n + 1) + 1 ≤ 2 units for n ≥ 2; h_0 is exact, so h_1 is wrong by at most 1 and h_2
     by at most 1/2 + 1. The sum is therefore wrong by at most 2·Σ 4^−m + terms < terms + 3 units, and with the
@@ -231,8 +237,7 @@ def height_bounds(k: int, variance: Fraction, bits: int) -> tuple[Fraction, Frac
     """
     k = abs(k)
     work = bits + 16
-    growth = int(-(-(8 * k + 32) / variance // 1))
-    terms = (work + 2 * growth + 1) // 8 + 1
+    terms = terms_of(k, variance, work)
     above, below = variance.denominator, variance.numerator
     before, here, total = 0, 1 << work, 0
     for n in range(2 * terms):

@@ -168,8 +168,7 @@ def _source(
     if scan.relation is None:
         columns = columns_of(table)
         person = columns[scan.person] if scan.person is not None else None
-        several = person is not None and not scan.one_row_per_person
-        return columns, exp.table_(table_name(table)), person, [(exp.column(PLACE), Type.INTEGER)] if several else []
+        return columns, exp.table_(table_name(table)), person, []  # windows tell its rows apart
     rows = relation_rows(scan.relation, predicate, keep)
     kinds = () if scan.one_row_per_person else rows.ids
     ids: list[rotating.Typed] = [(exp.column(f"r{i}"), kind) for i, kind in enumerate(kinds)]
