@@ -207,7 +207,7 @@ TOTALS: list[tuple[TotalKind, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "formula"), TOTALS, ids=str)
+@pytest.mark.parametrize(("kind", "formula"), TOTALS, ids=[str(kind) for kind, _ in TOTALS])
 @pytest.mark.parametrize("values", [[], [None], [None, None], [0], [5], SOME, [-7, None], [2, 3], [-1, -2]], ids=str)
 def test_totals_over_rows(
     engine: duckdb.DuckDBPyConnection, kind: TotalKind, formula: Any, values: Sequence[int | None]
