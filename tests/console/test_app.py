@@ -189,6 +189,23 @@ def test_a_form_sent_twice_is_one_question(service: Served) -> None:
     assert QUESTION not in logged_in(service, "bob").get("/console/history").content.decode()
 
 
+def test_the_history_has_the_whole_of_a_question_that_is_computed(service: Served) -> None:
+    """Its measured tables are questions of their own in the ledger; it stands there too, to be opened again."""
+    ana = logged_in(service, "ana")
+    question = f"SELECT MAX(n) AS most FROM ({QUESTION}) AS x"
+    assert ana.post("/console/ask", {"question": question, "epsilon": "0.01", "request": "computed"}).status == 303
+    (entry,) = [
+        one
+        for one in service.call("GET", "/console/history", "ana", Accept="application/json").json["entries"]
+        if one["question"] == question
+    ]
+    assert (entry["status"], entry["price"]) == ("computed", "free")
+    assert "computed from measured tables" in ana.get("/console/history").content.decode()
+    page = logged_in(service, "owner").get(f"/console/log/{entry['entry']}").content.decode()
+    assert "computed from measured tables" in page
+    assert "asked before" not in page
+
+
 def test_an_account_that_is_made_anew_sees_nothing_of_before(service: Served) -> None:
     accounts, enter = service.accounts, service.curator.ledger.enter
     for turn in range(2):

@@ -55,6 +55,8 @@ def test_the_price_is_shared_and_said_before(curator: Curator) -> None:
     release = curator.profile(epsilon="0.3", keys=[["g"]], columns=["v"])
     assert release.charged.epsilon == 0.3
     assert {row["of"] for row in release.rows} == {"rows", "groups by g", "largest size of v"}
+    sizes = [(row["from"], row["to"]) for row in release.rows if row["of"] == "largest size of v"]
+    assert sizes[:3] == [(0, 1), (1, 2), (2, 4)]  # between 0 and 1 lies no whole number
     again = curator.profile("t", epsilon="0.3", keys=[["g"]], columns=["v"])
     assert not again.charged
     assert again.rows == release.rows

@@ -294,6 +294,7 @@ def test_a_request_belongs_to_one_outer_query_of_the_same_tables(curator: discre
     with pytest.raises(discreet.QuestionError, match="another question"):
         curator.select(INNER, epsilon=1, request="r")
     assert curator.ledger.head == head
+    assert [one.question for one in curator.ledger.entries() if one.status == "computed"] == [COMPUTED]
     for text in (COMPUTED, COMPUTED.lower().replace("select", " SELECT\n"), f"/* again */ {COMPUTED}"):
         again = curator.ask(text, epsilon=1, request="r")
         assert (again.rows, again.intervals, bool(again.charged)) == (first.rows, first.intervals, False)

@@ -1161,7 +1161,8 @@ class Asking:
         The arguments are those of `ask`, of a workload those of `answer`. Nothing is spent, no row is read, and what
         others asked before is not told.
         Where what was measured for `analyst` answers the question, it says that it is free, and how far off it is then;
-        where no price is named and an answer is stored, at which price.
+        where no price is named and an answer is stored, at which price. Of the same question at the same named price
+        it says the price whether it was asked before or not, though a repeat is free.
         Raises QuestionError, DeclarationError, LedgerError, and EngineError where the engine is busy.
         """
         one = self if part is None else self._about(part)

@@ -24,9 +24,10 @@ class Entry:
     service (an account of the service or a token, made or ended; what the service does) or unknown, questions whose
     entries are lost (and freeze in ledgers of older versions). `reserve_id` names the reserve that it belongs to,
     `charged` the accounts that it debited with `loss`. `status` is "committed" or "no answer" for a reserve (charged
-    all the same), "repeated" for a repeat, else empty; `note` says in words what an owner's act did. `tables` are those
-    about people that it reads, that failed, or that an act is about; `by` the account that an act came from, where that
-    was kept, and `names` the accounts and analysts that it is about.
+    all the same), "repeated" for a repeat, "computed" for one that names a question which is computed from it and
+    others, else empty; `note` says in words what an owner's act did. `tables` are those about people that it reads,
+    that failed, or that an act is about; `by` the account that an act came from, where that was kept, and `names` the
+    accounts and analysts that it is about.
     """
 
     seq: int
@@ -62,7 +63,8 @@ def entry(record: Record, committed: bool) -> Entry:
     """The entry for people; `committed` says whether its reserve has an answer."""
     body = record.body
     kind = body["kind"]
-    status = {"reserve": "committed" if committed else "no answer", "repeat": "repeated"}.get(kind, "")
+    repeated = "computed" if body.get("computed") else "repeated"
+    status = {"reserve": "committed" if committed else "no answer", "repeat": repeated}.get(kind, "")
     return Entry(
         record.seq,
         body["time"],

@@ -541,15 +541,15 @@ class Ledger(RequestsLedger):
             return None if known is None else (str(known.body["key"]), str(known.body["question"]))
 
     def name_again(self, account: str, request: str, name: str, question: str) -> None:
-        """Keeps that what a request of an analyst belongs to has this name too, for this question. A name that is known
-        stays what it is. Nothing is charged: it is a repeat of what was paid."""
+        """Keeps that what a request of an analyst belongs to has this name too, for this question, which is computed
+        from it. A name that is known stays what it is. Nothing is charged: it is a repeat of what was paid."""
         check_text(account, request, name, question)
         with self._file.write() as transaction:
             known = transaction.request(account, request)
             if known is None or transaction.request(account, name) is not None:
                 return
             again = {"analyst": account, "question": question, "key": known.body["key"], "request": name}
-            transaction.append("repeat", again | {"reserve": known.body["reserve"]})
+            transaction.append("repeat", again | {"reserve": known.body["reserve"], "computed": True})
 
     def has_account(self, analyst: str) -> bool:
         """Whether the analyst has an account beside the whole budget's."""

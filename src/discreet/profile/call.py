@@ -94,6 +94,8 @@ class ProfileCall:
             wide, all_wide = (half_width(noise, [1.0], (1 - CONFIDENCE) / many) for many in (1, cells))
             for place, count in enumerate(one.counts):
                 low, high = one.ends(place)
+                if not one.buckets[place] and place + 1 < len(one.counts):  # no value lies between, as of whole numbers
+                    high = one.ends(place + 1)[0]
                 rows.append({"of": one.wanted.words, "from": _number(low), "to": _number(high), "persons": count})
                 intervals.append({"persons": (count - wide, count + wide)})
                 simultaneous.append({"persons": (count - all_wide, count + all_wide)})
