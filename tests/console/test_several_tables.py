@@ -19,6 +19,7 @@ from browser_tools import Browser
 from console_tools import Visitor, logged_in
 from discreet.accounting.room import part_used
 from discreet.catalog import read
+from discreet.service.jobs import Jobs
 from discreet.synthesis.related import connected
 from related_tables import shop
 from service_tools import Reply, Served, served
@@ -186,6 +187,32 @@ def test_a_running_publication_says_how_far_all_tables_are(tmp_path: Path) -> No
         assert f"of {steps} steps of all tables, by the clock" in page
         assert '<bdi class="code">customers, orders, items</bdi>' in page
         assert re.search(rf'<progress value="\d+" max="{steps}"', page)
+
+
+def test_of_what_ended_early_the_tables_that_were_begun_are_shown(
+    service: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ana, heard = logged_in(service, "ana"), list[object]()
+    ana.get("/console/publish")
+
+    def ends(_: object, step: object) -> None:
+        heard.append(step)
+        if len(heard) == 8:  # of the second table
+            raise InterruptedError
+
+    with monkeypatch.context() as ended:
+        ended.setattr(Jobs, "_hear", ends)
+        place, found = published(ana, epsilon="1")
+    page = ana.get(place).content.decode()
+    assert [one["table"] for one in found["released"]["tables"]] == NAMES[:2]
+    assert "2 of 3 tables at ε 1" in page
+    assert 'Not made: <bdi class="code">items</bdi>' in page
+    assert "It ended early" in page
+    bounds = page.partition('aria-label="How far it may be off of orders"')[2].partition("</table>")[0]
+    assert '<td class="number">any rows</td><td class="number">any</td>' in bounds  # nothing is known
+    assert "inf" not in re.findall("[a-z]+", bounds)
+    assert ana.get(f"{place}/csv?table=orders").status == 200
+    assert ana.get(f"{place}/csv?table=items").status == 404
 
 
 def test_of_a_part_alone_its_own_budget_pays(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from discreet.console.pages import as_json, wants_json
 from discreet.console.visits import Download, Elsewhere, Page, Place, Reply, Visit
 from discreet.errors import Error
 from discreet.look.pictures import Picture, Point, bars
+from discreet.release.values import FAR
 from discreet.service.api import each_table, hold_small
 from discreet.service.jobs import Job, publishing
 from discreet.service.requests import Refused
@@ -215,7 +216,7 @@ def _pictures(made: Mapping[str, Any]) -> Iterator[Picture]:
     own = [one for one in made["marginals"] if len(one["columns"]) == 1 and one.get("about") != "above"]
     alone = {one["columns"][0]: one["cell"] for one in own}
     for name, counts in made["counts"].items():
-        if len(counts) < 2 or name not in alone:
+        if len(counts) < 2 or alone.get(name, FAR) >= FAR:  # of a table that ended early, nothing may be known
             continue
         off, text = float(alone[name]), made["types"].get(name) == "text"
         points = [
