@@ -62,14 +62,15 @@ def test_looking_costs_nothing_and_says_what_is_charged(service: Served, ana: Vi
     assert service.curator.ledger.head == head
     found = service.call("GET", looked(), "ana", Accept="application/json").json["foreseen"]
     assert service.curator.ledger.head == head
-    assert (found["columns"], found["fits"], found["price"]["epsilon"]) == (["city", "smoker"], True, 0.3)
+    (table,) = found["tables"]
+    assert (table["columns"], found["fits"], found["price"]["epsilon"]) == (["city", "smoker"], True, 0.3)
     call = publication(
         read(service.curator.declaration.file or Path()),
         PublishOptions(table="visits", epsilon="0.3", columns=["city", "smoker"]),
     )
-    deviation = found["expected_error"]["value"] / NormalDist().inv_cdf(0.975)
+    deviation = table["expected_error"]["value"] / NormalDist().inv_cdf(0.975)
     assert deviation == pytest.approx(float(call.schedule.single_sigma))
-    assert found["rows_per_person"] == 20
+    assert table["rows_per_person"] == 20
     before = service.curator.balance("ana").own
     made = waited(service, ana.post("/console/publish", NAMED).headers["location"])
     assert made["released"], made["job"]
@@ -107,13 +108,13 @@ def test_the_same_table_from_another_form_is_free(service: Served, ana: Visitor)
         for name in ("one", "two")
     )
     assert (first["released"]["charged"], again["released"]["charged"]) == (True, False)
-    assert first["released"]["first"] == again["released"]["first"]
+    assert first["released"]["tables"][0]["first"] == again["released"]["tables"][0]["first"]
     assert "published before, so it was free" in ana.get(f"/console/publish/{again['job']['job']}").content.decode()
 
 
 def test_the_table_is_shown_and_taken_as_a_file(service: Served, ana: Visitor) -> None:
     place = ana.post("/console/publish", NAMED).headers["location"]
-    released = waited(service, place)["released"]
+    (released,) = waited(service, place)["released"]["tables"]
     assert (released["columns"], len(released["first"])) == (["city", "smoker"], min(20, released["rows"]))
     page = ana.get(place).content.decode()
     assert "How far it may be off" in page

@@ -78,9 +78,6 @@ def test_what_a_job_says_and_in_which_forms_it_is_read(service: Served) -> None:
     for form in (CSV, ARROW):
         refused = service.call("GET", f"/jobs/{job}/answer", "ana", Accept=form)
         assert (refused.status, refused.json["code"]) == (422, "output")
-    for path in (f"/console/publish/{job}", f"/console/publish/{job}/csv"):  # pages show single tables
-        page = service.call("GET", path, "ana", Accept="application/json")
-        assert (page.status, page.json["code"]) == (422, "output")
     listed = service.call("GET", "/console/publish", "ana", Accept="application/json").json["published"]
     assert {"customers, orders"} == {one["table"] for one in listed}
     assert service.call("GET", f"/jobs/{job}/answer", "bob").status == 404

@@ -118,7 +118,9 @@ def after_left(text: str) -> str:
 
 
 def percent(value: float) -> str:
-    """A part in percent: never shown as smaller than it is where it is small."""
+    """A part in percent: never shown as smaller than it is where it is small; "any" where nothing is known."""
+    if value > 1e300:
+        return "any"
     return "0 %" if value == 0 else f"{value:.0f} %" if value >= 10 else f"{value:.2g} %"
 
 

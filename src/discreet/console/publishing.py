@@ -1,12 +1,13 @@
-"""Publishing a synthetic table from a browser: what it would cost first, then a job that goes on by itself, then the
-table with the bounds of its errors."""
+"""Publishing a synthetic table from a browser, or several that refer to one another: what it would cost first, then a
+job that goes on by itself, then the tables with the bounds of their errors."""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -17,7 +18,8 @@ from discreet.console.pages import as_json, wants_json
 from discreet.console.visits import Download, Elsewhere, Page, Place, Reply, Visit
 from discreet.errors import Error
 from discreet.look.pictures import Picture, Point, bars
-from discreet.service.api import hold_small
+from discreet.release.values import FAR
+from discreet.service.api import each_table, hold_small
 from discreet.service.jobs import Job, publishing
 from discreet.service.requests import Refused
 from discreet.texts import visible
@@ -28,7 +30,16 @@ MOST_ROWS_SHOWN = 20
 """Synthetic rows on the page; a download has all."""
 
 MOST_BOUNDS = 40
-"""Bounds of errors on the page, of several columns together; the page as JSON has all."""
+"""Bounds of errors of a table on the page, of each kind; the page as JSON has all."""
+
+KINDS: Mapping[str, str] = {
+    "": "",
+    "inside": "inside: columns of the table",
+    "across": "across: a column beside one of a row above, as counts of rows",
+    "above": "above: columns of a row above alone, as counts of rows",
+    "rows": "rows: how many rows below refer to a row",
+}
+"""What bounds are about, of tables that refer to one another; of a single table they have no kind."""
 
 MOST_PICTURES = 6
 
@@ -38,9 +49,10 @@ SAVED = ("csv", "parquet")
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What the form says. Without columns, all that can be published; without a part, of all persons."""
+    """What the form says: of one table, or of several together. Without columns, all that can be published; without a
+    part, of all persons."""
 
-    table: str = ""
+    tables: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     epsilon: str = ""
     part: str = ""
@@ -48,7 +60,7 @@ class _Wanted:
     @property
     def said(self) -> dict[str, Any]:
         """The same as a publication is called."""
-        said: dict[str, Any] = {"table": self.table}
+        said: dict[str, Any] = {"table": list(self.tables) if len(self.tables) > 1 else "".join(self.tables)}
         said |= {"columns": list(self.columns)} if self.columns else {}
         said |= {"part": self.part} if self.part else {}
         return said | ({"epsilon": self.epsilon} if self.epsilon else {})
@@ -57,20 +69,22 @@ class _Wanted:
     def query(self) -> str:
         """The same as an address says it."""
         part = [("part", self.part)] if self.part else []
-        return urlencode([("table", self.table), *(("columns", one) for one in self.columns), *part])
+        tables = (("table", one) for one in self.tables)
+        return urlencode([*tables, *(("columns", one) for one in self.columns), *part])
 
 
 async def form(visit: Visit) -> Reply:
     """The form; where the address names a price, also what it would cost. Nothing is spent."""
     params = visit.request.query_params
-    columns = tuple(one for one in params.getlist("columns") if one)
+    tables, columns = (tuple(one for one in params.getlist(name) if one) for name in ("table", "columns"))
     part = params.get("part", "")  # with the blanks of its name
-    wanted = _Wanted(visit.query("table"), columns, visit.query("epsilon").replace(",", "."), part)
-    if not wanted.epsilon:
-        return await _form(visit, wanted)
+    wanted, found = _Wanted(tables, columns, visit.query("epsilon").replace(",", "."), part), None
     try:
-        async with turn(visit):
-            found = await visit.service.foreseen(visit.account, wanted.said)
+        if wanted.epsilon:
+            async with turn(visit):
+                found = await visit.service.foreseen(visit.account, wanted.said)
+        elif len(tables) > 1:
+            await visit.service.related(tables)
     except (Error, Refused) as error:
         if wants_json(visit.request):
             raise
@@ -84,14 +98,20 @@ async def _form(
     found: Mapping[str, Any] | None = None,
     problem: Mapping[str, Any] | None = None,
 ) -> Page:
-    known = await visit.service.publishable()
-    table = wanted.table if wanted.table in known else next(iter(known), "")
+    known, related = await visit.service.publishable(), list[dict[str, Any]]()
+    chosen = [one for one in wanted.tables if one in known] or list(known)[:1]
+    if len(wanted.tables) > 1:
+        with suppress(Error):
+            related = await visit.service.related(wanted.tables)
+            chosen = [one["table"] for one in related]
     jobs = await visit.service.look(partial(visit.service.jobs.all, visit.account))
     balance = await visit.service.balance(visit.account)
     data = {
         "tables": known,
-        "table": table,
-        "columns": list(wanted.columns) or (known[table]["columns"] if table else []),
+        "connected": await visit.service.connected(),
+        "chosen": chosen,
+        "together": related,
+        "columns": list(wanted.columns) or (known[chosen[0]]["columns"] if len(chosen) == 1 else []),
         "epsilon": wanted.epsilon,
         "part": wanted.part,
         "foreseen": found,
@@ -105,8 +125,8 @@ async def _form(
 
 async def begin(visit: Visit) -> Reply:
     """Publishes. The same form sent twice is one job: its name goes with it."""
-    columns, part = tuple(visit.lines("columns")), visit.said.get("part", "")
-    wanted = _Wanted(visit.word("table"), columns, visit.word("epsilon").replace(",", "."), part)
+    tables, columns = (tuple(visit.lines(name)) for name in ("table", "columns"))
+    wanted = _Wanted(tables, columns, visit.word("epsilon").replace(",", "."), visit.said.get("part", ""))
     try:
         if not wanted.epsilon:
             raise Refused(422, "price", "no price is named", "epsilon", "write one, as 1")
@@ -126,26 +146,48 @@ def _told(visit: Visit, job: Job) -> dict[str, Any]:
 
 
 async def published(visit: Visit) -> Reply:
-    """How far a publication is; once it is done, the table."""
+    """How far a publication is; once it is done, the tables."""
     number = str(visit.request.path_params["job"])
     job = await visit.service.look(partial(visit.service.jobs.of, visit.account, number))
     if job.kind != "publish":
         raise Refused(404, "job", "this job publishes no table", "job", f"{PATH} has your published tables")
-    data = {"job": _told(visit, job), "released": None}
-    again = _Wanted(job.tables[0], part=job.part or "").query
-    words: dict[str, Any] = {"pictures": [], "most": MOST_BOUNDS, "formats": [], "again": again}
+    data, again = {"job": _told(visit, job), "released": None}, _Wanted(job.tables, part=job.part or "")
+    words: dict[str, Any] = {"several": len(job.tables) > 1, "shown": [], "formats": [], "again": again.query}
     if job.state == "done":
-        shown = await visit.service.released(partial(_released, visit, job))
-        data["released"], words["pictures"], words["again"] = shown
+        data["released"], words["shown"] = released, _ = await visit.service.released(partial(_released, visit, job))
         words["formats"] = forms(SAVED)
+        if len(job.tables) == 1:
+            words["again"] = replace(again, columns=tuple(released["tables"][0]["columns"])).query
     return Page("published.html", data, words)
 
 
-def _released(visit: Visit, job: Job) -> tuple[dict[str, Any], list[Picture], str]:
-    """A table in plain values with its first rows, pictures of its first columns, and what the form says of it."""
+def _released(visit: Visit, job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What was released, in plain values; of several tables, `together` has the middle bound of each kind. And what is
+    shown of each table: its first bounds, pictures of its first columns, and what the address of its files says."""
     made = visit.service.synthetic(visit.account, job.job)
-    first = made.first(MOST_ROWS_SHOWN)
+    several, tables = len(job.tables) > 1, [{"table": name, **_table(one)} for name, one in each_table(made).items()]
     data = {
+        "tables": tables,
+        "together": made.rows if several else [],
+        "not_made": made.holds.more.get("not_made", []),
+        "price": dict(made.cost),
+        "charged": bool(made.charged),
+        "left": made.left,
+    }
+    return data, [
+        {
+            "bounds": _bounds(one),
+            "pictures": list(islice(_pictures(one), MOST_PICTURES)),
+            "query": f"?{urlencode({'table': one['table']})}" if several else "",
+        }
+        for one in tables
+    ]
+
+
+def _table(made: Any) -> dict[str, Any]:
+    """A synthetic table in plain values, with its first rows."""
+    first = made.first(MOST_ROWS_SHOWN)
+    return {
         "columns": list(made.columns),
         "types": {name: made.holds.types[name] for name in made.columns},
         "rows": len(made),
@@ -157,22 +199,26 @@ def _released(visit: Visit, job: Job) -> tuple[dict[str, Any], list[Picture], st
         "bounds": list(made.bounds),
         "notes": list(made.notes),
         "ended_early": bool(made.holds.more["ended_early"]),
+        "refers": dict(made.holds.more.get("refers", {})),
         "declaration": made.declaration,
-        "price": dict(made.cost),
-        "charged": bool(made.charged),
-        "left": made.left,
     }
-    wanted = _Wanted(made.holds.more["name"], tuple(made.columns), part=job.part or "")
-    return data, list(islice(_pictures(data), MOST_PICTURES)), wanted.query
 
 
-def _pictures(released: Mapping[str, Any]) -> Iterator[Picture]:
-    """Of each column with several cells how many rows each has, and by how much that may be off."""
-    alone = {one["columns"][0]: one["cell"] for one in released["marginals"] if len(one["columns"]) == 1}
-    for name, counts in released["counts"].items():
-        if len(counts) < 2 or name not in alone:
+def _bounds(made: Mapping[str, Any]) -> list[tuple[str, list[Any], int]]:
+    """The bounds of a table by what they are about: that in words, the first of them, and how many there are."""
+    kinds = {kind: [one for one in made["marginals"] if one.get("about", "") == kind] for kind in KINDS}
+    return [(KINDS[kind], found[:MOST_BOUNDS], len(found)) for kind, found in kinds.items() if found]
+
+
+def _pictures(made: Mapping[str, Any]) -> Iterator[Picture]:
+    """Of each column with several cells how many rows each has, and by how much that may be off; of several tables,
+    also of how many rows below refer to a row."""
+    own = [one for one in made["marginals"] if len(one["columns"]) == 1 and one.get("about") != "above"]
+    alone = {one["columns"][0]: one["cell"] for one in own}
+    for name, counts in made["counts"].items():
+        if len(counts) < 2 or alone.get(name, FAR) >= FAR:  # of a table that ended early, nothing may be known
             continue
-        off, text = float(alone[name]), released["types"][name] == "text"
+        off, text = float(alone[name]), made["types"].get(name) == "text"
         points = [
             Point(
                 visible(cell if text else _bin(cell)),
@@ -195,34 +241,37 @@ def _bin(cell: str) -> str:
 
 
 async def download(visit: Visit) -> Reply:
-    """The table as a file."""
+    """A table as a file; of several, the one that is named."""
     number, form_ = (str(visit.request.path_params[name]) for name in ("job", "form"))
     if form_ not in SAVED:
         raise Refused(404, "output", "there is no such form of a table", "form", f"take one of {', '.join(SAVED)}")
-    name, content = await visit.service.released(partial(_file, visit, number, form_))
+    named = visit.request.query_params.get("table")
+    name, content = await visit.service.released(partial(_file, visit, number, form_, named))
     return Download(f"{name}.{form_}", FORMATS[form_][0], content)
 
 
-def _file(visit: Visit, number: str, form_: str) -> tuple[str, bytes]:
-    made = visit.service.synthetic(visit.account, number)
-    hold_small(made)
-    name = "".join(
-        letter for letter in made.holds.more["name"] if (letter.isascii() and letter.isalnum()) or letter in "_-"
-    )
-    return f"{name or 'table'}-synthetic", saved(made, form_)
+def _file(visit: Visit, number: str, form_: str, named: str | None) -> tuple[str, bytes]:
+    tables = each_table(visit.service.synthetic(visit.account, number))
+    found = next(iter(tables)) if named is None and len(tables) == 1 else named
+    if found is None or found not in tables:
+        fix = f"name one: ?table={', or '.join(tables)}"
+        raise Refused(404, "output", "which of these tables is to be taken is not said", "table", fix)
+    hold_small(tables[found])
+    name = "".join(letter for letter in found if (letter.isascii() and letter.isalnum()) or letter in "_-")
+    return f"{name or 'table'}-synthetic", saved(tables[found], form_)
 
 
 PLACES: Sequence[Place] = (
     Place(
         PATH,
-        "Publish a table",
+        "Publish tables",
         ASKING,
         form,
         begin,
         "Publish",
         ("table", "columns", "epsilon", "part", "request"),
-        ("columns",),
+        ("table", "columns"),
     ),
-    Place(f"{PATH}/{{job}}", "A published table", ASKING, published),
+    Place(f"{PATH}/{{job}}", "What was published", ASKING, published),
     Place(f"{PATH}/{{job}}/{{form}}", "Download", ASKING, download),
 )

@@ -36,7 +36,7 @@ from discreet.release.told import heard, told
 from discreet.service import requests
 from discreet.service.accounts import PREFIX, Account, Accounts
 from discreet.service.connections import KNOWN
-from discreet.service.foreseen import foreseen
+from discreet.service.foreseen import foreseen, related_tables
 from discreet.service.jobs import Call, Job, Jobs, answering, busy, named, publishing
 from discreet.service.oidc import issued
 from discreet.service.others import for_others
@@ -325,6 +325,16 @@ class Service:
 
         return await self.look(partial(publishable, self._curator.declaration))
 
+    async def connected(self) -> dict[str, tuple[str, ...]]:
+        """Which tables can be published together, and what the rows of each refer to (`synthesis.related`)."""
+        from discreet.synthesis.related import connected
+
+        return await self.look(partial(connected, self._curator.declaration))
+
+    async def related(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """How several tables are published together (`service.foreseen`). Raises QuestionError where they cannot be."""
+        return await self.look(partial(related_tables, self._curator, names))
+
     async def foreseen(self, account: Account, said: Mapping[str, Any]) -> dict[str, Any]:
         """What a publication would cost, leave and be off by (`service.foreseen`). Nothing is spent. Raises as
         `asked`."""
@@ -344,20 +354,14 @@ class Service:
             self._writing = anyio.CapacityLimiter(1)
         return await anyio.to_thread.run_sync(function, limiter=self._writing)
 
-    def synthetic(self, account: Account, number: str) -> Synthetic:
-        """The table that a publication of the account's has released; in a thread, as of `released`. Raises Refused 404
-        where there is none of this number, 409 while it runs; EngineError where the owner has frozen this account's
-        questions about the table."""
-        from discreet.synthesis.synthetic import Synthetic
-
+    def synthetic(self, account: Account, number: str) -> Synthetic | SyntheticTables:
+        """What a publication of the account's has released, a table or several; in a thread, as of `released`. Raises
+        Refused 404 where there is none of this number, 409 while it runs; EngineError where the owner has frozen this
+        account's questions about one of the tables."""
         job, answer = self.jobs.answer(account, number)
         if job.kind != "publish" or not answer:
             raise Refused(404, "job", "there is no such table", "job", "open the list of your published tables")
-        made = self._synthetic(account, job, answer)
-        if not isinstance(made, Synthetic):
-            fix = "take the job's answer as JSON, or the same publication with discreet.connect"
-            raise Refused(422, "output", "this job published several tables", "job", fix)
-        return made
+        return self._synthetic(account, job, answer)
 
     def _synthetic(self, account: Account, job: Job, answer: bytes) -> Synthetic | SyntheticTables:
         from discreet.synthesis.synthetic import Synthetic
@@ -471,7 +475,7 @@ class Service:
             return Response(answer, media_type=JSON, headers=HEADERS)
         if wanted != JSON and not isinstance(made, Synthetic):
             raise Refused(422, "output", "several tables are not one table", "Accept", f"take {JSON}")
-        hold_small(*([made] if isinstance(made, Synthetic) else made.tables.values()))
+        hold_small(*each_table(made).values())
         if not isinstance(made, Synthetic) or wanted == JSON:
             return Response(made.to_json().encode("utf-8", "replace"), media_type=JSON, headers=HEADERS)
         return _written(made, wanted, ())
@@ -628,6 +632,13 @@ class Service:
             yield
         finally:
             self._asking.discard(account.asks_as)
+
+
+def each_table(made: Synthetic | SyntheticTables) -> dict[str, Synthetic]:
+    """The tables of a publication by name."""
+    from discreet.synthesis.synthetic import Synthetic
+
+    return {str(made.holds.more["name"]): made} if isinstance(made, Synthetic) else made.tables
 
 
 def hold_small(*made: Synthetic) -> None:

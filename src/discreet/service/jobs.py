@@ -229,20 +229,27 @@ def publication_of(curator: Curator, said: Mapping[str, Any]) -> tuple[dict[str,
     return given, call
 
 
-def publishing(curator: Curator, account: Account, said: Mapping[str, Any]) -> Call:
-    """A publication, checked against the declaration alone: no row is read. Raises QuestionError."""
+def call_of(
+    curator: Curator, said: Mapping[str, Any]
+) -> tuple[dict[str, Any], Publication | SeveralPublication, tuple[Publication, ...]]:
+    """As `publication_of`, of one table or of several; and what is done of each."""
     if isinstance(said["table"], list):
         given, several = several_of(curator, said)
-        names, steps = tuple(one.table.name for one in several.tables), several.steps
-    else:
-        given, call = publication_of(curator, said)
-        names, steps = (call.table.name,), call.steps
+        return given, several, several.each
+    given, one = publication_of(curator, said)
+    return given, one, (one,)
+
+
+def publishing(curator: Curator, account: Account, said: Mapping[str, Any]) -> Call:
+    """A publication, checked against the declaration alone: no row is read. Raises QuestionError."""
+    given, call, each = call_of(curator, said)
 
     def run(request: str | None, hear: Callable[[object], None]) -> Release:
         made: Release = curator.publish(**given, tell=hear, analyst=account.asks_as, request=request)
         return made
 
-    return Call("publish", names, steps, run, waits=False, part=given.get("part"))
+    names = tuple(one.table.name for one in each)
+    return Call("publish", names, call.steps, run, waits=False, part=given.get("part"))
 
 
 def several_of(curator: Curator, said: Mapping[str, Any]) -> tuple[dict[str, Any], SeveralPublication]:

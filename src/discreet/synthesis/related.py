@@ -14,6 +14,7 @@ All follows from declarations. What a person can move in a view's marginals foll
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -98,6 +99,21 @@ def related(declaration: Declaration, names: Sequence[str]) -> tuple[RelatedTabl
     return tuple(found)
 
 
+def connected(declaration: Declaration) -> dict[str, tuple[str, ...]]:
+    """Which tables can be published together, and what the rows of each refer to: one of these has to be named too. Of
+    a table with one row a person that is nothing, as it may stand above all others. Empty where no two can be."""
+    tables = [one for one in declaration.tables.values() if not one.public and not one.shared]
+    found: dict[str, tuple[str, ...]] = {one.name: () for one in tables if _whole(one)}
+    wholes = [one for one in tables if _whole(one)]
+    for _ in tables:  # each time those one step further below
+        for one in tables:
+            alike = [other.name for other in wholes if other is not one and _alike(one, other)]
+            above = [one.path[0]] if one.path is not None else alike
+            if not _whole(one) and (named := tuple(name for name in above if name in found)):
+                found[one.name] = named
+    return found if any(found.values()) or any(_alike(*pair) for pair in itertools.combinations(wholes, 2)) else {}
+
+
 @dataclass(frozen=True)
 class _Link:
     """What a table refers to: the table above, by a column, which holds what `target` holds there; of the persons'
@@ -130,7 +146,7 @@ def _tables(declaration: Declaration, names: Sequence[str]) -> list[Table]:
 
 def _links(tables: Sequence[Table]) -> tuple[_Link, ...]:
     """What refers to what, the persons' table first."""
-    whole = next((one for one in tables if one.one_row_per_person and one.person is not None and not one.path), None)
+    whole = next(filter(_whole, tables), None)
     if whole is None:
         fix = "name the table with one row a person too, and declare one_row_per_person and person of it"
         raise refused(
@@ -151,14 +167,24 @@ def _links(tables: Sequence[Table]) -> tuple[_Link, ...]:
     return tuple(links)
 
 
+def _whole(table: Table) -> bool:
+    """Whether it has one row a person, and a column that tells whose."""
+    return table.one_row_per_person and table.person is not None and table.path is None
+
+
+def _alike(one: Table, other: Table) -> bool:
+    """Whether a column of each tells whose its rows are, by the same type."""
+    mine, theirs = (table.column(table.person) if table.person else None for table in (one, other))
+    return mine is not None and theirs is not None and mine.type is theirs.type
+
+
 def _link(one: Table, whole: Table, names: Mapping[str, Table]) -> _Link:
     if one.path is not None:
         return _Link(one, names[one.path[0]], one.person, one.path[1])
-    mine, theirs = (table.column(table.person) if table.person else None for table in (one, whole))
-    if mine is None:
+    if one.person is None or one.column(one.person) is None:
         fix = f"declare person of {one.name}, or leave it out"
         raise refused("table", f"no column of {one.name} tells whose its rows are", "table", fix)
-    if theirs is None or mine.type is not theirs.type:
+    if not _alike(one, whole):
         message = f"persons are told by another type in {one.name} than in {whole.name}"
         raise refused("table", message, "table", f"declare one type for both, or leave {one.name} out")
     return _Link(one, whole, one.person, whole.person)

@@ -89,8 +89,7 @@ def several(
     The price is split by how many columns each table has of its own, the numbers of rows below among them: its share
     of μ². A person weighs as much in one table as in another, so tables of many rows a person need no larger share.
     """
-    tables = related(declaration, names)
-    _hold_plain(declaration, [one.table.name for one in tables])
+    tables = together(declaration, names)
     price = epsilon_of(declaration, epsilon)
     spend = delta_of(declaration, price, delta)
     budget = declaration.budget
@@ -148,13 +147,16 @@ def several(
     return SeveralPublication(tables, tuple(each), tuple(read), event)
 
 
-def _hold_plain(declaration: Declaration, names: Sequence[str]) -> None:
-    """Raises QuestionError where something is declared of one of these tables that only a single table can keep."""
+def together(declaration: Declaration, names: Sequence[str]) -> tuple[RelatedTable, ...]:
+    """The tables of such a call, each after the one that it refers to. Raises QuestionError where they are not of the
+    same persons, or something is declared of one that only a single table can keep."""
+    tables = related(declaration, names)
     for said, of in {"totals": declaration.totals, "sums": declaration.sums}.items():
-        for name in names:
+        for name in (one.table.name for one in tables):
             if name in of:
                 message = f"{said} are declared of {name}, which tables that are published together cannot keep yet"
                 raise refused(said, message, "table", f"publish {name} by itself, or leave its {said} out")
+    return tables
 
 
 def _domains(tables: Sequence[RelatedTable]) -> list[Domain]:
