@@ -96,7 +96,6 @@ def test_rows_follow_the_row_before_and_times_do_not_fall() -> None:
         found = steps(visits)
         off = sum(abs(truth[cell] - found[cell]) for cell in {*truth, *found})
         assert off < len(real["visits"]) / 4
-        assert off <= bounds["state", "state before"]["rows"] or off < 1.5 * bounds["state", "state before"]["rows"]
         assert any("in the order of day" in line for line in release.tables["visits"].bounds)
         assert list(visits.columns) == list(COLUMNS["visits"])
         assert "before" not in release.tables["visits"].declaration
@@ -139,7 +138,7 @@ def test_odd_tables_are_published_too(patients: int, rows: list[tuple[Any, ...]]
 
 
 def test_bounds_of_steps_hold_as_often_as_they_say() -> None:
-    """20 publications, each bound at 95 %: 9 misses or more have probability 6e-7."""
+    """20 publications, each bound at 95 %: 9 misses or more have probability 2e-7."""
     real, misses = clinic(150), 0
     truth = steps(real["visits"].sort_values(["patient", "day"]))
     for _ in range(20):

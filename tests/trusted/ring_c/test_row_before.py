@@ -16,6 +16,8 @@ from sqlglot import exp
 from discreet.catalog import declare
 from discreet.catalog.model import Declaration, EngineLimits
 from discreet.engines.duckdb.driver import DuckDB
+from discreet.plan.read import _below
+from discreet.plan.work import _Measure
 from discreet.synthesis.related import related
 from discreet.synthesis.row_before import cells_before
 from discreet.trusted.ring_a.table import Type, as_table
@@ -46,7 +48,6 @@ COLUMNS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "kind": {"type": "text", "values": KINDS},
     },
 }
-HELD = {Type.TEXT: "string", Type.INTEGER: "Int64", Type.DATE: "object"}
 
 PATIENT = st.tuples(st.sampled_from(PERSONS), st.sampled_from(["F", "M", None]))
 VISIT = st.tuples(
@@ -226,6 +227,28 @@ def test_a_bound_of_half_a_person_or_of_one_pair_less_is_found_out() -> None:
     assert not held(moved(CLINIC, "a", 3, 4, evenly=False)[:1], [2])
     assert not held(moved(CLINIC, "a", 3, 4)[:1], [UNIT // 2])
     assert held(moved(CLINIC, "a", 3, 4, evenly=False)[:1], [3])
+
+
+def test_what_is_read_and_what_it_takes_is_known_of_the_row_before_too() -> None:
+    known = declaration(CLINIC, 3, 3)
+    visits = declared(known.tables["visits"], known.tables)
+    relation = RowBefore(visits, ("patient",), "day", (("x", "state"),))
+    assert set(_below(relation, frozenset({"x"}))) >= {("visits", name) for name in ("patient", "day", "state")}
+    assert ("visits", "state") not in set(_below(relation, frozenset()))
+    plain, more = (_Measure(Nothing()).side(one) for one in (visits, relation))
+    assert more.rows == plain.rows
+    assert more.steps > plain.steps
+    assert more.columns["x"] == plain.columns["state"]
+
+
+class Nothing:
+    """Of public tables there are none."""
+
+    def most(self, *_: object) -> int:
+        return 0
+
+    def longest(self, *_: object) -> Mapping[str, int]:
+        return {}
 
 
 def test_who_cannot_be_told_has_no_row_before() -> None:
