@@ -28,6 +28,8 @@ class Table:
     `orders` lists columns whose values never fall from left to right, `[["admitted", "discharged"]]`: nor do those of
     synthetic rows.
     `sums` are columns that are sums of others, `{"cost": ["paid", "owed"]}`: of made-up rows they are computed.
+    `time` is the column by which a person's rows follow one another, as "admitted": among tables that are published
+    together made-up rows then follow the row before.
     With `public`, `source` may be a published synthetic table, whose columns need no declaration.
     Nothing else is checked here: `discreet.Curator` names every fault at once. Raises QuestionError where a release is
     no table, or is not `public`.
@@ -51,6 +53,7 @@ class Table:
         totals: Sequence[Mapping[str, Any]] | None = None,
         orders: Sequence[Sequence[str]] | None = None,
         sums: Mapping[str, Sequence[str]] | None = None,
+        time: str | None = None,
     ) -> None:
         made = getattr(source, "as_source", None)  # of a published synthetic table
         if callable(made):
@@ -75,6 +78,7 @@ class Table:
             "totals": totals,
             "orders": orders,
             "sums": sums,
+            "time": time,
         }
         self.declaration: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
 

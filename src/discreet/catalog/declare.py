@@ -40,7 +40,7 @@ from discreet.catalog.model import (
     Sums,
     writable,
 )
-from discreet.catalog.orders import beside_totals, orders
+from discreet.catalog.orders import beside_totals, orders, time
 from discreet.catalog.server import is_server, server
 from discreet.catalog.server import ledger as server_ledger
 from discreet.catalog.streams import read_streams
@@ -74,6 +74,7 @@ _TABLE = {
     "totals",
     "orders",
     "sums",
+    "time",
 }
 _COLUMN = {"type", "min", "max", "step", "values", "nulls", "length"}
 _LONGEST = 100_000
@@ -192,6 +193,7 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = 
         reader.totals,
         reader.orders,
         reader.sums,
+        reader.times,
     )
 
 
@@ -204,6 +206,7 @@ class _DeclarationReader:
         self.totals: dict[str, tuple[PublicTotal, ...]] = {}
         self.orders: dict[str, Orders] = {}
         self.sums: dict[str, Sums] = {}
+        self.times: dict[str, str] = {}
         self.python = python
 
     def fault(self, where: str, message: str, fix: str) -> None:
@@ -643,7 +646,7 @@ class _DeclarationReader:
         person = self.person(where, raw.get("person"), columns)
         said = person or (str(raw["person"]) if raw.get("person") else None)
         self.unit(where, public, said, one_row, rows, groups)
-        for word in ("impossible", "totals", "orders", "sums"):
+        for word in ("impossible", "totals", "orders", "sums", "time"):
             if public and word in raw:
                 self.fault(
                     f"{where}.{word}",
@@ -669,6 +672,10 @@ class _DeclarationReader:
         }
         if made := sums(self, f"{where}.sums", raw.get("sums", {}), columns, held):
             self.sums[name] = made
+        if "time" in raw and (moment := time(self, f"{where}.time", raw["time"], columns, found)) is not None:
+            self.times[name] = moment
+            if one_row:
+                self.fault(f"{where}.time", "a person has one row, and none before it", "leave it out")
         columns = tuple(replace(one, identifies=one.name == person) for one in columns)
         return Table(
             name,

@@ -251,6 +251,8 @@ class Declaration:
     """The columns of tables that are in order, by the tables' names."""
     sums: Mapping[str, Sums] = field(default_factory=dict)
     """The columns of tables that are sums of others, by the tables' names."""
+    times: Mapping[str, str] = field(default_factory=dict)
+    """The column by which a person's rows stand in time, of tables that have one, by their names."""
 
     @property
     def beside(self) -> Path | None:

@@ -1,4 +1,5 @@
-"""Columns whose values rise, as the owner declares them: who was admitted was discharged on the same day or later."""
+"""Columns whose values rise, as the owner declares them: who was admitted was discharged on the same day or later; and
+the column by which rows of a person follow one another."""
 
 from __future__ import annotations
 
@@ -40,6 +41,22 @@ def orders(reader: RuleReader, where: str, raw: Any, columns: tuple[Column, ...]
             reader.fault(where, words, "declare both alike, or leave it out")
             return ()
     return tuple((smaller.name, larger.name) for smaller, larger in pairs)
+
+
+def time(reader: RuleReader, where: str, raw: Any, columns: tuple[Column, ...], orders: Orders) -> str | None:
+    """The declared column by which the rows of a person stand in time. Its made-up values are set by those of the
+    person's other rows, so no other column of a row can be at most as large."""
+    if not isinstance(raw, str):
+        reader.fault(where, "not a column", 'write for example time = "admitted"')
+        return None
+    column = _column(reader, where, raw, columns)
+    if column is None:
+        return None
+    if column.values is not None or column.type is Type.BOOLEAN:
+        reader.fault(where, f"{column.name} has declared values", "declare its min and max in place of them")
+    elif any(high == column.name for _, high in orders):
+        reader.fault(where, f"{column.name} is larger than another column, by orders", "leave one of them out")
+    return column.name
 
 
 def apart(low: Column, high: Column) -> str:

@@ -37,6 +37,7 @@ KINDS: Mapping[str, str] = {
     "inside": "inside: columns of the table",
     "across": "across: a column beside one of a row above, as counts of rows",
     "above": "above: columns of a row above alone, as counts of rows",
+    "before": "before: a column beside the same of the row before",
     "rows": "rows: how many rows below refer to a row",
 }
 """What bounds are about, of tables that refer to one another; of a single table they have no kind."""
@@ -213,7 +214,7 @@ def _bounds(made: Mapping[str, Any]) -> list[tuple[str, list[Any], int]]:
 def _pictures(made: Mapping[str, Any]) -> Iterator[Picture]:
     """Of each column with several cells how many rows each has, and by how much that may be off; of several tables,
     also of how many rows below refer to a row."""
-    own = [one for one in made["marginals"] if len(one["columns"]) == 1 and one.get("about") != "above"]
+    own = [one for one in made["marginals"] if len(one["columns"]) == 1 and one.get("about") not in ("above", "before")]
     alone = {one["columns"][0]: one["cell"] for one in own}
     for name, counts in made["counts"].items():
         if len(counts) < 2 or alone.get(name, FAR) >= FAR:  # of a table that ended early, nothing may be known

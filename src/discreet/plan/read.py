@@ -17,6 +17,7 @@ from discreet.trusted.ring_b.relations import (
     Over,
     PerPerson,
     Renamed,
+    RowBefore,
     Stacked,
     Where,
     shape,
@@ -70,6 +71,9 @@ def _below(relation: Relation, names: frozenset[str]) -> Iterator[tuple[str, str
         made = [one for _, one in relation.keys]
         made += [one.expression for name, one, _ in relation.totals if name in names and one.expression is not None]
         yield from _below(relation.child, frozenset(_names(made)))
+    elif isinstance(relation, RowBefore):
+        before = {old for new, old in relation.columns if new in names}
+        yield from _below(relation.child, names | before | {relation.order, *relation.within})
     elif isinstance(relation, Matched):
         yield from _below(relation.among, _own(relation.among))
         value = frozenset() if relation.value is None else columns_of(relation.value)

@@ -52,6 +52,7 @@ from discreet.trusted.ring_b.relations import (
     Matched,
     PerPerson,
     Renamed,
+    RowBefore,
     Stacked,
     Where,
     conjuncts,
@@ -298,6 +299,13 @@ class _Measure:
         columns = {name: RowCost(1, length=one.length) for name, one in every.items()}
         return Side(below.rows, below.rows, below.steps + steps, columns, below.rows)
 
+    def _row_before(self, relation: RowBefore) -> Side:
+        below = self.side(relation.child)
+        whose = sum(_ROW + below.columns[name].length for name in (*relation.within, relation.order))
+        columns = {**below.columns, **{new: below.columns[old] for new, old in relation.columns}}
+        steps = below.seen * (3 * _ROW + whose + _ROW * len(relation.columns))
+        return replace(below, steps=below.steps + steps, columns=columns)
+
     def _stacked(self, relation: Stacked) -> Side:
         sides = [self.side(child) for child in relation.children]
         names = [column.name for column in shape(relation).columns]
@@ -337,6 +345,7 @@ class _Measure:
         Computed: _computed,
         Joined: _joined,
         PerPerson: _per_person,
+        RowBefore: _row_before,
         Stacked: _stacked,
         Matched: _matched,
     }

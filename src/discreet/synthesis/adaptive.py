@@ -36,7 +36,6 @@ from discreet.synthesis.candidates import (
     weights,
 )
 from discreet.synthesis.gains import SILENT, Heard, heard, partners, single_gains
-from discreet.synthesis.prior import Prior
 from discreet.synthesis.schedule import Round, Schedule, closure, inside
 from discreet.synthesis.totals import FixedTotals, Zeros
 
@@ -79,6 +78,16 @@ class Measurer(Protocol):
 
         One person moves each by at most rows_per_person, so the vector by √len(cliques) times that in ℓ2.
         """
+        ...
+
+
+class Beforehand(Protocol):
+    """What is known of marginals beside what is measured of them: an earlier release, or how rows follow."""
+
+    def today(
+        self, measured: Sequence[MarginalMeasurement], rows: int | None = None, /
+    ) -> tuple[MarginalMeasurement, ...]:
+        """What is expected, given what was measured until now; `rows` is how many there are, if that is known."""
         ...
 
 
@@ -150,7 +159,7 @@ def synthesise(
     assumed: Sequence[MarginalMeasurement] = (),
     counted: Mapping[str, Sequence[SeenCounts]] | None = None,
     totals: FixedTotals | None = None,
-    prior: Prior | None = None,
+    prior: Beforehand | None = None,
     rows: int | None = None,
     most_rows: int = MOST_ROWS,
     draw: Callable[[MarkovRandomField, Sequence[Clique]], NDArray[np.int64]] | None = None,
@@ -253,7 +262,7 @@ class _Run:
     given: frozenset[str] = frozenset()
     totals: FixedTotals | None = None
     counted: Mapping[str, Sequence[SeenCounts]] = field(default_factory=dict)
-    prior: Prior | None = None
+    prior: Beforehand | None = None
     known: list[MarginalMeasurement] = field(default_factory=list)
     beside: list[MarginalMeasurement] = field(default_factory=list)
     log: list[Progress] = field(default_factory=list)

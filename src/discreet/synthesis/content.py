@@ -17,6 +17,7 @@ from discreet.synthesis.decode import drawn_values, stored
 from discreet.synthesis.orders import Drawn, in_order
 from discreet.synthesis.packed import pack
 from discreet.synthesis.publication import Publication
+from discreet.synthesis.row_before import Followed
 from discreet.synthesis.sums import computed
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Type, Value
@@ -34,8 +35,9 @@ def content(
     looks: Mapping[str, NoisyHistogram],
     left_out: Mapping[str, str],
     result: SynthesisResult,
+    followed: Followed | None = None,
 ) -> ReleaseContent:
-    """The content of the release: its rows stand packed in `more`."""
+    """The content of the release: its rows stand packed in `more`. Where rows follow one another, so do their times."""
     drawn = result.rows
     generator = np.random.default_rng(secrets.randbits(128))
     lines = {one.column.name: one.line for one in call.columns}
@@ -46,7 +48,12 @@ def content(
         if isinstance(one, Binned) and along is not None:
             look = looks.get(name)
             values[name] = Drawn(one, along, codes, drawn_values(one, codes, along, look, generator), look)
+    if followed is not None:
+        times = values[followed.time]
+        times.values[:] = followed.rising(times.codes, times.values)
     in_order(call.orders, values, generator)
+    if followed is not None:
+        times.values[:] = followed.lowered(times.codes, times.values)
     table = {
         one.column.name: stored(
             one, drawn[:, place], values[one.column.name].values if one.column.name in values else None

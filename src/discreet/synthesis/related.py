@@ -7,7 +7,8 @@ tables (`ring_b.relations`), with a row for each of its rows that leads to a row
 * its own columns;
 * beside them, those of the row that it refers to, and of the row above that one, up to the person, with how many
   rows of this table, and of the tables on the way, refer to each;
-* for each table below, how many rows there refer to the row: at most as many as a person may have there.
+* for each table below, how many rows there refer to the row: at most as many as a person may have there;
+* where its rows are in time, its own columns once more, as the row before has them that refers to the same row.
 
 All follows from declarations. What a person can move in a view's marginals follows from the view (`ring_c.marginals`).
 """
@@ -21,11 +22,21 @@ from dataclasses import dataclass
 from discreet.catalog import Declaration
 from discreet.errors import refused
 from discreet.synthesis.columns import PublishedColumn, published
+from discreet.synthesis.row_before import called
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression
 from discreet.trusted.ring_a.nodes import Aggregate, LimitRows, Project, Scan, Total, TotalKind
 from discreet.trusted.ring_a.table import Column, Relation, Table, Type, as_table, own_name
 from discreet.trusted.ring_b.belonging import declared
-from discreet.trusted.ring_b.relations import Computed, Joined, JoinKind, PerPerson, PersonTotal, PersonTotalKind, shape
+from discreet.trusted.ring_b.relations import (
+    Computed,
+    Joined,
+    JoinKind,
+    PerPerson,
+    PersonTotal,
+    PersonTotalKind,
+    RowBefore,
+    shape,
+)
 from discreet.trusted.ring_c.coded import UNIT
 from discreet.trusted.ring_c.coding import rows_of_person
 
@@ -49,6 +60,7 @@ class RelatedTable:
     `columns` are its own that are published, by their own names, `counts` say how many rows of the tables `below` refer
     to a row, and `above` which columns of the rows above stand beside it in the `view`. `keys` are what others refer
     to, `reference` is the column that refers to the key `target` of the table `parent`: both get made-up values.
+    `before` names its own columns as the row before has them, where rows stand by the column `time`.
     """
 
     table: Table
@@ -62,6 +74,8 @@ class RelatedTable:
     reference: str | None
     parent: str | None
     target: str | None
+    before: Mapping[str, str]
+    time: str | None
 
     @property
     def rows(self) -> int:
@@ -221,7 +235,10 @@ def _viewed(
         # of a table with one row a person the person says which row it is, whom a join compares anyhow
         met = None if parent.parent is None else _equal(link, _key(parent.table, link.target))
         relation = Joined(JoinKind.INNER, relation, contexts[table.name], met)
-    _hold_apart(table, [*(one.name for one in above), *map(_number, children)])
+    time = declaration.times.get(table.name) if parent is not None and rows_of_person(table) > 1 else None
+    time = time if time in {one.column.name for one in columns} else None  # not where it is a key, made anew
+    behind = {one.column.name: called(one.column.name) for one in columns} if time is not None else {}
+    _hold_apart(table, [*(one.name for one in above), *map(_number, children), *behind.values()])
     plain = relation
     made_beside: dict[str, Relation] = {}
     counts = []
@@ -239,10 +256,24 @@ def _viewed(
         counts.append(one)
     if not columns and not counts:
         raise refused("columns", f"no column of {table.name} can be published", "table", f"leave {table.name} out")
+    if time is not None:
+        relation = RowBefore(relation, (link.column or "",), time, tuple((new, old) for old, new in behind.items()))
     below = tuple(one.table.name for one in children)
     view, up = as_table(relation), parent.table.name if parent is not None else None
     made = RelatedTable(
-        table, view, tuple(columns), tuple(counts), below, above, left_out, keys, link.column, up, link.target
+        table,
+        view,
+        tuple(columns),
+        tuple(counts),
+        below,
+        above,
+        left_out,
+        keys,
+        link.column,
+        up,
+        link.target,
+        behind,
+        time,
     )
     return made, made_beside
 

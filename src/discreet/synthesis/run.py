@@ -17,18 +17,22 @@ from discreet.markov import Clique, Domain
 from discreet.markov.tree import junction_tree
 from discreet.mechanisms import GaussianThreshold
 from discreet.release.content import ReleaseContent
-from discreet.synthesis.adaptive import LIMIT, Progress, SeenCounts, SynthesisResult, synthesise
+from discreet.synthesis.adaptive import LIMIT, Beforehand, Progress, SeenCounts, SynthesisResult, synthesise
 from discreet.synthesis.cells import NoisyHistogram, gathered, refined
 from discreet.synthesis.columns import BINS, MOST_VALUES, PublishedColumn
 from discreet.synthesis.content import content
 from discreet.synthesis.earlier import start
 from discreet.synthesis.prefixes import FoundPrefixes
 from discreet.synthesis.publication import Publication, coded, rules_about, zeros
+from discreet.synthesis.totals import Zeros
 from discreet.trusted.ring_a.gate import Door
 from discreet.trusted.ring_a.table import Table, Value
 from discreet.trusted.ring_b.questions import Noisy, QuestionMeasurement
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
 from discreet.trusted.ring_c.marginals import Marginals, Opened
+
+TIMES = 10
+"""Bins of the time by which rows follow one another. By trial on two tables (docs/publishing.md)."""
 
 Tell = Callable[[Progress], None]
 Turn = Callable[[], AbstractContextManager[None]]
@@ -90,13 +94,21 @@ def published(call: Publication, marginals: Marginals, turn: Turn, tell: Tell) -
 
 
 def synthesised(
-    call: Publication, coding: Coding, run: InTurns, numbers: Collection[str] = (), **said: Any
+    call: Publication,
+    coding: Coding,
+    run: InTurns,
+    numbers: Collection[str] = (),
+    *,
+    empty: Zeros | None = None,
+    expected: Beforehand | None = None,
+    **said: Any,
 ) -> SynthesisResult:
     """Marginals of the coded rows, chosen and measured, and rows that follow them; what more is said goes to
     `synthesise`. Where NULLs, or any number of rows in a column of `numbers`, are no more than noise, none are made.
+    No row is in cells that are `empty`, and `expected` is what is known beforehand, but for an earlier release.
     Raises EngineError where there are too many cells after all."""
     lines = {one.column.name: one.line for one in call.columns if one.line is not None}
-    forbidden = zeros(call.impossible, coding, lines, call.orders)
+    forbidden = {**zeros(call.impossible, coding, lines, call.orders), **(empty or {})}
     ruled = {name for clique in zeros(call.impossible, coding, lines) for name in clique}
     while more := {name for pair in call.orders if ruled & set(pair) for name in pair} - ruled:
         ruled |= more  # without NULL there might be no value left that is in order
@@ -106,7 +118,7 @@ def synthesised(
     tails = {one.column.name: one.size - one.null for one in free if one.column.name in numbers}
     domain = Domain(coding.names, coding.sizes)
     measurer = GateMeasurer(run, call.schedule.compared)
-    prior = None if call.earlier is None else call.earlier.prior(domain, certain(call, coding))
+    prior = expected if call.earlier is None else call.earlier.prior(domain, certain(call, coding))
     try:
         return synthesise(
             call.schedule.among(domain),
@@ -191,8 +203,9 @@ class GateMeasurer:
         return self.run.distances([*cliques, *[()] * more], padded, sigma)[: len(cliques)]
 
 
-def found_cells(call: Publication, run: InTurns) -> FoundCells:
-    """Finds values and prefixes for columns that declare none, and bins for columns that need them."""
+def found_cells(call: Publication, run: InTurns, time: str | None = None) -> FoundCells:
+    """Finds values and prefixes for columns that declare none, and bins for columns that need them: few for the `time`
+    by which rows follow one another, as it is measured beside itself, and each step on the way may go astray."""
     values = {one.column.name: _values(call, run, one.column.name) for one in call.columns if one.found}
     begun = {
         one.column.name: FoundPrefixes(one.column, tuple(values[one.column.name]), float(call.look_sigma))
@@ -215,7 +228,8 @@ def found_cells(call: Publication, run: InTurns) -> FoundCells:
             known[name] = kept[name].cells
         for one in call.columns:
             if one.line is not None:
-                cuts = gathered(looks[one.column.name], parts) if one.looks else one.cuts
+                most = min(parts, TIMES) if one.column.name == time else parts
+                cuts = gathered(looks[one.column.name], most) if one.looks else one.cuts
                 known[one.column.name] = coded(one, cuts, rules_about(call.impossible, one.column.name))
         coding = Coding(tuple(known[one.column.name] for one in call.columns if one.column.name in known))
         if _holds(call, coding):

@@ -166,12 +166,17 @@ def _domains(tables: Sequence[RelatedTable]) -> list[Domain]:
     for one in tables:
         own = {each.column.name: cells_of(each) for each in (*one.columns, *one.counts)}
         sizes.update({(one.table.name, name): size for name, size in own.items()})
-        found.append(Domain.of({**{above.name: sizes[above.table, above.column] for above in one.above}, **own}))
+        before = {name: own[column] + 1 for column, name in one.before.items()}
+        given = {above.name: sizes[above.table, above.column] for above in one.above}
+        found.append(Domain.of({**given, **own, **before}))
     return found
 
 
 def _pairs(one: RelatedTable, domain: Domain) -> list[Clique]:
-    """The marginals that matter: pairs of columns, of which one at least is the table's own."""
-    above = {each.name for each in one.above}
-    pairs: list[Clique] = [pair for pair in itertools.combinations(domain.names, 2) if not set(pair) <= above]
+    """The marginals that matter: pairs of columns, of which one at least is the table's own; and of each column with
+    that of the row before."""
+    above, behind = {each.name for each in one.above}, set(one.before.values())
+    names = [name for name in domain.names if name not in behind]
+    pairs: list[Clique] = [pair for pair in itertools.combinations(names, 2) if not set(pair) <= above]
+    pairs += list(one.before.items())
     return pairs or [(name,) for name in domain.names if name not in above]

@@ -20,6 +20,7 @@ from discreet.synthesis.decode import read
 from discreet.synthesis.packed import pack, unpack
 from discreet.synthesis.publication import Publication, zeros
 from discreet.synthesis.related import RelatedTable
+from discreet.synthesis.row_before import ExpectedBefore, Followed, cells_before
 from discreet.synthesis.run import FoundCells, InTurns, Tell, Turn, found_cells, synthesised
 from discreet.synthesis.several import SeveralPublication
 from discreet.trusted.ring_a.table import Type
@@ -27,7 +28,7 @@ from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
 from discreet.trusted.ring_c.marginals import Marginals
 
 Codes = NDArray[np.int64]
-_KINDS = {"inside": "inside", "across": "across", "rows below": "rows"}
+_KINDS = {"inside": "inside", "across": "across", "row before": "before", "rows below": "rows"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,19 +80,21 @@ def _table(
 ) -> _Made | None:
     """Finds cells, chooses and measures marginals, and draws rows: of persons as they come, of others below those that
     are made. None where it is interrupted before anything is measured."""
-    found, numbers = found_cells(each, run), [each.column.name for each in one.counts]
+    found, numbers = found_cells(each, run, one.time), [each.column.name for each in one.counts]
     if one.parent is None:
         coding, parents = found.coding, np.zeros(0, np.int64)
         run.code(coding)
         result = synthesised(each, coding, run, numbers, counted=found.counted, tell=tell)
     else:
         above, given, parents = _above(one, made, call)
-        coding = Coding((*above, *found.coding.columns))
+        behind = [cells_before(cells) for cells in found.coding.columns if cells.column.name in one.before]
+        coding = Coding((*above, *found.coding.columns, *behind))
         run.code(coding)
         persons = made[one.parent].persons[parents]
         rows = np.bincount(persons)[persons] if len(persons) else persons
         weights = one.moved // np.maximum(rows, 1) if one.evenly else np.ones(len(rows), np.int64)
-        result = _below(each, coding, given, weights, run, numbers, tell)
+        followed = _followed(one, coding, parents) if behind else None
+        result = _below(each, coding, given, weights, run, numbers, tell, followed)
     if not result.measurements:
         return None
     codes = {name: result.rows[:, place] for place, name in enumerate(coding.names)}
@@ -129,6 +132,7 @@ def _below(
     run: InTurns,
     numbers: Sequence[str],
     tell: Tell,
+    followed: Followed | None,
 ) -> SynthesisResult:
     """Rows beside what is given of each. How the given columns depend on one another is taken from what is given."""
     domain = Domain(coding.names, coding.sizes)
@@ -136,16 +140,29 @@ def _below(
     assumed = [MarginalMeasurement(clique, counts, exact) for clique, counts in dependences(domain, given, weights)]
     generator = np.random.default_rng(secrets.randbits(128))
     lines = {one.column.name: one.line for one in each.columns if one.line is not None}
-    rules = list(zeros(each.impossible, coding, lines, each.orders))
+    empty = {} if followed is None else followed.zeros
+    rules = [*zeros(each.impossible, coding, lines, each.orders), *empty]
+    expected = None
+    if followed is not None and len(weights):
+        expected = ExpectedBefore(followed, float(weights[followed.first].sum() / weights.sum()))
 
     def draw(model: MarkovRandomField, measured: Sequence[Clique]) -> Codes:
-        return drawn(model, given, weights, measured, generator, rules)
+        return drawn(model, given, weights, measured, generator, rules, followed)
 
-    result = synthesised(each, coding, run, numbers, assumed=assumed, draw=draw, tell=tell)
+    result = synthesised(
+        each, coding, run, numbers, empty=empty, expected=expected, assumed=assumed, draw=draw, tell=tell
+    )
     if not run.evenly:
         return result
     # of counts of rows nothing is known by what was measured of weights: their distances are left
     return replace(result, evidence=replace(result.evidence, measurements=(), certain=0))
+
+
+def _followed(one: RelatedTable, coding: Coding, parents: Codes) -> Followed:
+    """How the rows of a table follow one another: those below one row, one after another."""
+    assert one.time is not None
+    before = {own: name for own, name in one.before.items() if own in coding.names}
+    return Followed(Domain(coding.names, coding.sizes), before, one.time, parents)
 
 
 def _counts(one: RelatedTable, held: ReleaseContent) -> tuple[Codes, ...]:
@@ -167,7 +184,8 @@ def _content(
     parents: Codes,
 ) -> ReleaseContent:
     """What is known of one table: its rows under made-up keys, what was measured, and bounds of its view's errors."""
-    whole = content(each, coding, found.looks, {**one.left_out, **found.left_out}, result)
+    followed = _followed(one, coding, parents) if one.before else None
+    whole = content(each, coding, found.looks, {**one.left_out, **found.left_out}, result, followed)
     columns = {column.name: column for column in one.table.columns}
     own = {
         each.column.name: whole.more["table"][each.column.name]
@@ -181,19 +199,23 @@ def _content(
     cells = {cell.column.name: cell for cell in coding.columns}
     said = Coding(tuple(cells[name] if name in own else ListedCells(columns[name], ()) for name in names))
     above, counts = {each.name for each in one.above}, {each.column.name for each in one.counts}
+    behind = set(one.before.values())
+    words = [] if followed is None else [f"rows that refer to one row of {one.parent} stand in the order of {one.time}"]
     more = {
         **whole.more,
         "table": {name: {**own, **ids}[name] for name in names},
         "counts": {name: whole.more["table"][name] for name in counts},
         "declaration": declaration_of(each, said),
-        "marginals": [{**bound, "about": _about(bound["columns"], above, counts)} for bound in whole.more["marginals"]],
+        "marginals": [
+            {**bound, "about": _about(bound["columns"], above, counts, behind)} for bound in whole.more["marginals"]
+        ],
         "evenly": one.evenly,
         "measured": [_in_persons(measured, one.moved) for measured in whole.more["measured"]],
         "keys": list(one.keys),
         "refers": {} if one.reference is None else {"column": one.reference, "table": one.parent, "key": one.target},
     }
     types = {name: str(columns[name].type) for name in names}
-    return replace(whole, columns=names, types=types, more=more)
+    return replace(whole, columns=names, types=types, bounds=[*whole.bounds, *words], more=more)
 
 
 def _in_persons(measured: Mapping[str, Any], moved: int) -> dict[str, Any]:
@@ -202,8 +224,10 @@ def _in_persons(measured: Mapping[str, Any], moved: int) -> dict[str, Any]:
     return {**measured, "sigma": measured["sigma"] / moved, "counts": pack(counts)}
 
 
-def _about(columns: Sequence[str], above: set[str], counts: set[str]) -> str:
-    """What a bound is about: inside a table, across a key, or how many rows below refer to a row."""
+def _about(columns: Sequence[str], above: set[str], counts: set[str], behind: set[str]) -> str:
+    """What a bound is about: inside a table, across a key, the row before, or how many rows below refer to a row."""
+    if behind & set(columns):
+        return "before"
     if above & set(columns):
         return "across" if set(columns) - above else "above"
     return "rows" if counts & set(columns) else "inside"

@@ -30,8 +30,8 @@ class SyntheticTables(Release):
     `tables` are the tables by name, each as `Synthetic`: made-up rows, of which none is anybody's, under made-up keys.
     A row's key stands in each row that refers to it. `marginals` of a table has bounds `about` its columns ("inside"),
     its columns beside those of the rows above, weighted by its rows ("across"), those of the rows above alone
-    ("above"), and how many rows below refer to a row ("rows"). `rows` is a line for each table: how many rows it has,
-    and the middle bound of each kind.
+    ("above"), a column beside that of the row before ("before"), and how many rows below refer to a row ("rows").
+    `rows` is a line for each table: how many rows it has, and the middle bound of each kind.
     """
 
     @classmethod

@@ -26,11 +26,11 @@ from discreet.errors import QuestionError
 from discreet.sql import lower
 from discreet.synthesis.related import related
 from discreet.trusted.ring_a.nodes import Filter
-from discreet.trusted.ring_a.table import Relation, Type, Value
+from discreet.trusted.ring_a.table import Relation, Type, Value, as_table
 from discreet.trusted.ring_a.windows import Salt
 from discreet.trusted.ring_b.dialect import Lacking
 from discreet.trusted.ring_b.relation_statements import rows_of, several_owners
-from discreet.trusted.ring_b.relations import shape
+from discreet.trusted.ring_b.relations import RowBefore, shape
 from discreet.trusted.ring_c.coded import CodedRows, build, counts, drop, true_cells
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
 from discreet.trusted.ring_c.vectors import VectorColumn, select
@@ -322,14 +322,17 @@ def test_rows_as_cells_and_the_cells_of_a_predicate(shop: int) -> None:
 
 @pytest.mark.parametrize("evenly", [False, True])
 def test_views_over_several_tables_as_cells(shop: int, *, evenly: bool) -> None:
-    """Orders beside their customers and how many lines they have; what a customer's rows weigh."""
-    engines, view = both(shop), related(SHOP, ["customers", "orders", "lines"])[1].view
+    """Orders beside their customers, how many lines they have, and the order before; what a customer's rows weigh."""
+    engines, relation = both(shop), related(SHOP, ["customers", "orders", "lines"])[1].view.relation
+    assert relation is not None
+    view = as_table(RowBefore(relation, ("cust",), "total", (("total before", "total"),)))
     column = {one.name: one for one in view.columns}
     known = Coding(
         (
             Binned(column["total"], (Fraction(1), Fraction(4))),
             Binned(column["customers.age"], (1, 2, 4, 6)),
             Binned(column["rows of lines"], (2, 3)),
+            Binned(column["total before"], (Fraction(1), Fraction(4))),
         )
     )
     rows = CodedRows("coded_view", view, known, evenly)

@@ -24,6 +24,8 @@ from discreet.errors import QuestionError
 from discreet.plan.measurement import Plan
 from discreet.sql import lower
 from discreet.trusted.ring_a.nodes import Root
+from discreet.trusted.ring_a.table import as_table
+from discreet.trusted.ring_b.relations import Base, RowBefore
 from discreet.trusted.ring_c.coding import Coding, ListedCells
 from discreet.trusted.ring_c.vectors import VectorColumn
 from engine_tools import DAY, LIMITS, Bench, Record, declaration, planned
@@ -128,14 +130,19 @@ def test_rows_as_vectors_and_as_cells(bench: Bench, there: Bench) -> None:
         assert np.array_equal(known_there, other.known[name])
         assert np.array_equal(one.values[name][known_there], other.values[name][known_there])
     many = ("a", "ü🙂", "", *(f"value {i}" for i in range(10)))
-    coding = Coding((ListedCells(columns["g"], ("x", "y"), other=True), ListedCells(columns["h"], many)))
+    cells = (ListedCells(columns["g"], ("x", "y"), other=True), ListedCells(columns["h"], many))
+    before = (*cells, ListedCells(replace(columns["g"], name="before"), ("x", "y"), other=True))
     found = []
     for bench, table in zip((here, there), tables, strict=True):
-        with patch.object(secrets, "token_hex", lambda _size: "salt"):
-            coded = bench.engine.code(coding, table)
-        found.append(bench.engine.marginals(coded, [["g"], ["g", "h"], []]))
-        bench.engine.uncode(coded)
-    assert all(np.array_equal(*pair) for pair in zip(*found, strict=True))
+        view = as_table(RowBefore(Base.of(table), ("p",), "f", (("before", "g"),)))  # with ties, and NULL
+        for source, coding in ((table, Coding(cells)), (view, Coding(before))):
+            with patch.object(secrets, "token_hex", lambda _size: "salt"):
+                coded = bench.engine.code(coding, source)
+            found.append(bench.engine.marginals(coded, [["g"], ["g", "h"], coding.names, []]))
+            bench.engine.uncode(coded)
+    for one, other in zip(found[:2], found[2:], strict=True):
+        assert all(np.array_equal(*pair) for pair in zip(one, other, strict=True))
+    assert np.count_nonzero(found[1][2]) > 5
 
 
 KNOWN = shop({"type": "text"}, {"type": "integer"})

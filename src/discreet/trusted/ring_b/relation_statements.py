@@ -39,6 +39,7 @@ from discreet.trusted.ring_b.relations import (
     PersonTotalKind,
     RelationShape,
     Renamed,
+    RowBefore,
     Stacked,
     Where,
     bases,
@@ -391,6 +392,21 @@ def _summed(
     return function("number_quotient", number, cast(count, "DOUBLE"))
 
 
+def _row_before(relation: RowBefore, keep: Keep) -> RelationSelect:
+    """Windows over the rows of one person. What tells these apart comes last, so that no two have the same place."""
+    below = rows_of(relation.child, keep)
+    columns, ids = below.columns(), [exp.column(f"r{place}") for place in range(len(below.ids))]
+    whose = [exp.column(PERSON), *(columns[name] for name in relation.within)]
+    order = exp.Order(expressions=[exp.Ordered(this=one, nulls_first=True) for one in (columns[relation.order], *ids)])
+    there = len(columns)
+    selected = [
+        named(exp.Window(this=exp.Lag(this=columns[old]), partition_by=whose, order=order).copy(), f"c{there + place}")
+        for place, (_, old) in enumerate(relation.columns)
+    ]
+    select = exp.select(exp.Star(), *selected, copy=False).from_(below.select.subquery("s", copy=False), copy=False)
+    return RelationSelect(select, shape(relation), below.person, below.ids)
+
+
 def _stacked(relation: Stacked, keep: Keep) -> RelationSelect:
     whole = shape(relation)
     parts = [rows_of(child, keep) for child in relation.children]
@@ -447,6 +463,7 @@ _BUILDERS: dict[type, Callable[[Any, Keep], RelationSelect]] = {
     Computed: _computed,
     Joined: _joined,
     PerPerson: _per_person,
+    RowBefore: _row_before,
     Stacked: _stacked,
     Matched: _matched,
     ListedKeys: _renamed,

@@ -15,6 +15,7 @@ The rule holds for each node if it holds below:
              public table, rows meet as the condition says, and rows of the public side alone are never kept: whether
              they exist would depend on everybody;
 * PerPerson  groups by the person first, so that a total reads one person's rows;
+* RowBefore  each row with values of another row of its person, chosen among the person's rows alone;
 * Stacked    rows one after another;
 * Matched    keeps rows by whether a value stands in a public column, or whether the person's own rows exist elsewhere.
 
@@ -201,6 +202,24 @@ class PerPerson(Over):
 
 
 @dataclass(frozen=True)
+class RowBefore(Over):
+    """The same rows, beside each what the row before it holds: for each pair of `columns` a new name, and the column
+    there. The row before is one of the same person, with the same values in the columns `within`. These rows stand by
+    the column `order`, NULL first, and where that is equal by what tells a person's rows apart (r0, r1, … of
+    `relation_statements`). Of the first row of them the new columns are NULL.
+
+    What a person can do. Which row is before which follows from the person's own rows, so the rule above holds: without
+    a person, that person's rows are gone with their pairs, and no row of anybody else has another row before it. No row
+    is added or left out, so pairs need no bound of their own: R rows that count hold at most R pairs of a row and the
+    one before, among them that of the first row and none. Each weighs what the row weighs.
+    """
+
+    within: tuple[str, ...]
+    order: str
+    columns: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class Stacked(Relation):
     """All rows of several relations with the same columns, under the names of the first."""
 
@@ -310,6 +329,9 @@ def _shape(relation: Relation) -> RelationShape:
         columns = tuple(derived(name, expression, known) for name, expression in relation.columns)
         persons = tuple(name for name, expression in relation.columns if holds_person(expression, below))
         return replace(below, columns=columns, persons=persons)
+    if isinstance(relation, RowBefore):
+        lagged = [replace(below.column(old), name=new, nulls=True) for new, old in relation.columns]
+        return replace(below, columns=(*below.columns, *lagged))
     if isinstance(relation, ListedKeys):
         keyed = {
             name: Column(
@@ -583,6 +605,8 @@ def check(relation: Relation) -> None:
         raise ValueError("UNION ALL cannot mix tables about people and public tables")
     elif isinstance(relation, PerPerson) and _of_nobody(shape(relation.child)):
         raise ValueError("a relation without persons has no totals per person")
+    elif isinstance(relation, RowBefore):
+        _check_before(relation)
     if isinstance(relation, Over):
         types = {column.name: column.type for column in shape(relation.child).columns}
     elif isinstance(relation, Joined):
@@ -615,6 +639,16 @@ def _check_matched(relation: Matched) -> None:
     own = relation.value is None or holds_person(relation.value, below)
     if not (own and below.private and len(persons) == len(among.columns) == 1):
         raise ValueError("rows are matched with private ones by their person alone")
+
+
+def _check_before(relation: RowBefore) -> None:
+    """Raises ValueError where no column tells whose rows are, so that the row before might be another person's, or a
+    column is not there."""
+    below = shape(relation.child)
+    if not below.private or below.person_type is None:
+        raise ValueError("a row has one before it among those of its person, told by a column")
+    if not {relation.order, *relation.within, *(old for _, old in relation.columns)} <= below.by_name.keys():
+        raise ValueError("the row before has no such column")
 
 
 def _terms(relation: Relation) -> list[Expression]:
