@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import pandas
 import pytest
 
 from accessibility import faults_in_all_windows, needs_axe
@@ -154,6 +155,7 @@ def test_several_tables_are_chosen_looked_at_published_seen_and_taken(service: S
     assert {name for name in rows if f"{rows[name]:,} made-up rows in" in page} == set(NAMES)
     kinds = {one["table"]: {bound["about"] for bound in one["marginals"]} for one in released["tables"]}
     assert kinds["orders"] == {"inside", "across", "above", "rows"}
+    assert "Row before" not in page
     for words in ("Inside: ", "Across: a column beside one of a row above", "Rows: how many rows below refer to a row"):
         assert f'<th scope="rowgroup" colspan="4">{words}' in page
     taken = {}
@@ -173,6 +175,28 @@ def test_several_tables_are_chosen_looked_at_published_seen_and_taken(service: S
     again = re.search(r'href="(/console/publish[?][^"]*)">Publish them again', page)
     assert again is not None
     assert ticked(ana.get(unescape(again[1])).content.decode()) == NAMES
+
+
+def test_of_rows_in_time_what_is_known_of_the_row_before_is_said(tmp_path: Path) -> None:
+    in_time = PARTS.replace('parts = "customers.sex"\n', "").partition("[tables.calls]")[0]
+    in_time += 'day = { type = "integer", min = 0, max = 99 }\n'
+    text = declared(tmp_path, in_time.replace("rows_per_person = 6", 'rows_per_person = 6\ntime = "day"'))
+    orders = pandas.read_csv(tmp_path / "orders.csv")
+    orders["day"] = orders.groupby("customer").cumcount() * 9
+    orders.to_csv(tmp_path / "orders.csv", index=False)
+    with served(tmp_path, text) as service:
+        ana = logged_in(service, "ana")
+        place, found = published(ana, table="customers\norders")
+        kinds = {bound["about"] for bound in found["released"]["tables"][1]["marginals"]}
+        assert kinds == {"inside", "across", "above", "before"}
+        page = ana.get(place).content.decode()
+        assert '<th scope="col" class="number">Row before</th>' in page
+        assert '<th scope="rowgroup" colspan="4">Before: a column beside the same of the row before' in page
+        lines = list(csv.DictReader(io.StringIO(ana.get(f"{place}/csv?table=orders").content.decode())))
+        days: dict[str, list[int]] = {}
+        for line in lines:
+            days.setdefault(line["customer"], []).append(int(line["day"]))
+        assert all(one == sorted(one) for one in days.values())
 
 
 def test_a_running_publication_says_how_far_all_tables_are(tmp_path: Path) -> None:
