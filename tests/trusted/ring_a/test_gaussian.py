@@ -663,3 +663,16 @@ def test_proposals_are_made_until_no_value_is_missing(monkeypatch: pytest.Monkey
     assert asked == expected
     assert values[0] == 0
     assert (np.diff(values) > 0).all()
+
+
+def test_how_far_the_staircase_reaches_and_how_fine_it_is() -> None:
+    """Beyond 16.5 sigma lies less than 2^−196; cells are as wide as sigma/128 allows; 16 bits of a place move chords.
+    One staircase is not another, whatever is in it."""
+    assert Fraction(33, 2) == cells_module.REACH
+    with mpmath.workdps(80):
+        assert mpmath.erfc(real(cells_module.REACH) / mpmath.sqrt(2)) < mpmath.mpf(2) ** -196
+    assert cells_module.OFFSET == 16
+    assert Levels() == (16, 32, 192)
+    finest, coarser = Cells.build(Fraction(255), reach=Fraction(1)), Cells.build(Fraction(256), reach=Fraction(1))
+    assert (finest.shift, coarser.shift) == (0, 1)
+    assert (finest == replace(finest)) is False
