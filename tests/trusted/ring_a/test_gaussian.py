@@ -676,3 +676,17 @@ def test_how_far_the_staircase_reaches_and_how_fine_it_is() -> None:
     finest, coarser = Cells.build(Fraction(255), reach=Fraction(1)), Cells.build(Fraction(256), reach=Fraction(1))
     assert (finest.shift, coarser.shift) == (0, 1)
     assert (finest == replace(finest)) is False
+
+
+def test_a_step_is_what_the_farther_end_may_be_wrong_by_where_bells_are_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """2·(count + 1)² units of the last bit, for every cell but that of zero."""
+    monkeypatch.setattr(cells_module, "GUARD", 0)
+    monkeypatch.setattr(cells_module, "bells", lambda _start, _width, count, *_: [0] * count)
+    cells = Cells.build(Fraction(100), BitSizes(8, 16, 64), Levels(16, 32, 64), reach=Fraction(4))
+    error, unit = 2 * (1 - cells.first) ** 2, cells.unit * 2**64
+    assert unit < 2
+    for place, height in enumerate(cells.envelope):
+        if place != -cells.first:
+            assert error <= height * unit < error + unit
