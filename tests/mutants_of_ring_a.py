@@ -60,7 +60,8 @@ PACKAGE = "discreet.trusted.ring_a"
 FOLDERS = ("accounting", "attacks", "dialect", "neighbours", "noise", "plan", "trusted")
 """Where the test files stand that judge a module: those that import something of it."""
 OF_CLASSES = "trusted/ring_a/test_frozen.py"
-"""The tests that judge what is changed outside functions, though they run no line of it."""
+"""The tests that judge what is changed outside functions, beside those of the module's own name, though they run no
+line of it."""
 MODULES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("sensitivity", "measurement", "threshold", "additive", "loss"), ()),
     "public_groups": ("trusted/ring_a/test_public_groups.py",),
@@ -443,7 +444,8 @@ class Run(_Quick):
         lines = self.seen.lines[mutant.module]
         wanted = range(mutant.first, mutant.last + 1) if mutant.function else lines
         tests = {test for at in wanted for test in lines.get(at, ()) if test and self.seen.seconds[test] < self.longest}
-        tests |= set() if mutant.function else {test for test in self.items if OF_CLASSES in test}
+        own = OF_CLASSES, f"/test_{mutant.module}.py"
+        tests |= set() if mutant.function else {test for test in self.items if any(one in test for one in own)}
         nearest = set(lines.get(mutant.line, ()))
         chosen, seconds = [], 0.0
         for test in sorted(tests, key=lambda one: (one not in nearest, self.seen.seconds[one])):

@@ -12,7 +12,7 @@ import pytest
 from accounting_tools import best_mu, delta_of, pure_mu, real
 from discreet.trusted.ring_a import curves
 from discreet.trusted.ring_a.curves import delta_bounds, mu_beside_pure, mu_of_budget, mu_of_pure
-from discreet.trusted.ring_a.exact import sqrt_ceiling
+from discreet.trusted.ring_a.exact import floor, sqrt_ceiling
 from discreet.trusted.ring_b.further_losses import mu_of_range
 from kinds import some
 
@@ -228,7 +228,7 @@ def test_a_quantile_is_taken_where_the_inequality_holds_and_nowhere_else(
 
         return given
 
-    # the roots are rounded by 2^−60 of themselves, so that the inequality is never said to hold where it does not
+    # the roots are rounded, so that the inequality is never said to hold where it does not
     monkeypatch.setattr(curves, "normal_cdf_bounds", bounds(1 - Fraction(1, 10**15)))
     assert curves._quantile_beyond(Fraction(epsilon), Fraction(delta)) == asked[-1]
     assert len(asked) == 1
@@ -332,3 +332,39 @@ def test_guesses_of_delta_are_close(epsilon: float, mu: float) -> None:
         near, far = (mpmath.erfc((epsilon / mpmath.mpf(mu) + side * mu / 2) / mpmath.sqrt(2)) for side in (-1, 1))
         truth = (near - mpmath.exp(epsilon) * far) / 2
     assert abs(curves.guessed_delta(epsilon, mu) / float(truth) - 1) < (1e-9 if epsilon <= 600 else 1e-3)
+
+
+@pytest.mark.parametrize("epsilon", ["601", "2000.5"])
+def test_the_mu_of_a_huge_budget_has_thirty_digits(epsilon: str) -> None:
+    mu = mu_of_budget(Fraction(epsilon), Fraction(1, 10**6))
+    assert floor(mu, 30) == mu > floor(mu, 29)
+
+
+@pytest.mark.parametrize("epsilon", ["0", "0.001", "3", "100.5"])
+def test_what_proves_is_computed_with_bits_to_spare(epsilon: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """160 beyond those of e^ε, of which 3/2 of ε are enough; 200, and those of a small ε too; 64 beyond those of δ."""
+    asked: list[tuple[str, int]] = []
+
+    def recorded(name: str) -> Any:
+        right = getattr(curves, name)
+        return lambda x, bits: (asked.append((name, bits)), right(x, bits))[1]
+
+    for name in ("normal_cdf_bounds", "exp_bounds"):
+        monkeypatch.setattr(curves, name, recorded(name))
+    exact, more = Fraction(epsilon), int(Fraction(epsilon) * 3 / 2)
+    delta_bounds(exact, Fraction(1))
+    assert asked == [("normal_cdf_bounds", 160 + more)] * 2 + [("exp_bounds", 160)]
+    asked.clear()
+    mu_beside_pure.__wrapped__(Fraction(3), Fraction(1, 3), Fraction(1, 100))
+    assert {bits for name, bits in asked if name == "exp_bounds"} == {160}
+    if exact:
+        asked.clear()
+        mu_of_pure.__wrapped__(exact)
+        size = max(0, exact.denominator.bit_length() - exact.numerator.bit_length())
+        assert {bits for _, bits in asked} == {200 + more + size}
+    for delta in (Fraction(1, 2), Fraction(2, 5), Fraction(3, 10**30)):
+        asked.clear()
+        curves._quantile_beyond(Fraction(700), delta)
+        size = delta.denominator.bit_length() - delta.numerator.bit_length()
+        assert {bits for name, bits in asked if name == "normal_cdf_bounds"} <= {64 + size}
+        assert asked or delta == Fraction(1, 2)

@@ -323,3 +323,33 @@ def test_no_tail_is_nothing_that_is_larger_than_the_last_bit(bits: int) -> None:
             with mpmath.workdps(800):
                 assert real(low) <= mpmath.erfc(-real(point) / mpmath.sqrt(2)) / 2 <= real(high)
             assert 0 <= high - low <= Fraction(1, 2**bits)
+
+
+@pytest.mark.parametrize("bits", [20, 60, 160])
+@pytest.mark.parametrize("text", ["0", "1/7", "1", "2.5", "5", "6.25"])
+def test_the_series_of_the_normal_distribution_has_its_slack(
+    text: str, bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With φ told as 2^−80, at 32 bits more: as many units as there are terms and four more, for each of 4 + ⌊x⌋². The
+    last term is the first of less than two units."""
+    x, work, told = Fraction(text), bits + 32, Fraction(1, 1 << 40)
+    asked: list[int] = []
+    monkeypatch.setattr(exact, "exp_bounds", lambda _, bits: (asked.append(bits), (told, told))[1])
+    monkeypatch.setattr(exact, "_inverse_sqrt_two_pi", lambda bits: (asked.append(bits), (told, told))[1])
+    low, high = normal_cdf_bounds.__wrapped__(x, bits)
+    if x * x <= 2 * bits:
+        term, total, k = x, x, 0
+        while term * (1 << work) >= 2:
+            k += 1
+            term = term * x * x / (2 * k + 1)
+            total += term
+        assert asked == [work, work]
+        assert high - low == Fraction((k + 5) * (4 + math.floor(x) ** 2), 1 << work)
+        assert 0 <= Fraction(1, 2) + total * told**2 - low <= (k + 5) * 6**k * told**2 / (1 << work)
+
+
+def test_the_root_of_pi_has_sixteen_bits_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(exact, "sqrt_ceiling", lambda value, bits: (asked.append(bits), sqrt_ceiling(value, bits))[1])
+    _inverse_sqrt_two_pi.__wrapped__(100)
+    assert asked == [116, 116]

@@ -663,3 +663,30 @@ def test_proposals_are_made_until_no_value_is_missing(monkeypatch: pytest.Monkey
     assert asked == expected
     assert values[0] == 0
     assert (np.diff(values) > 0).all()
+
+
+def test_how_far_the_staircase_reaches_and_how_fine_it_is() -> None:
+    """Beyond 16.5 sigma lies less than 2^−196; cells are as wide as sigma/128 allows; 16 bits of a place move chords.
+    One staircase is not another, whatever is in it."""
+    assert Fraction(33, 2) == cells_module.REACH
+    with mpmath.workdps(80):
+        assert mpmath.erfc(real(cells_module.REACH) / mpmath.sqrt(2)) < mpmath.mpf(2) ** -196
+    assert cells_module.OFFSET == 16
+    assert Levels() == (16, 32, 192)
+    finest, coarser = Cells.build(Fraction(255), reach=Fraction(1)), Cells.build(Fraction(256), reach=Fraction(1))
+    assert (finest.shift, coarser.shift) == (0, 1)
+    assert (finest == replace(finest)) is False
+
+
+def test_a_step_is_what_the_farther_end_may_be_wrong_by_where_bells_are_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """2·(count + 1)² units of the last bit, for every cell but that of zero."""
+    monkeypatch.setattr(cells_module, "GUARD", 0)
+    monkeypatch.setattr(cells_module, "bells", lambda _start, _width, count, *_: [0] * count)
+    cells = Cells.build(Fraction(100), BitSizes(8, 16, 64), Levels(16, 32, 64), reach=Fraction(4))
+    error, unit = 2 * (1 - cells.first) ** 2, cells.unit * 2**64
+    assert unit < 2
+    for place, height in enumerate(cells.envelope):
+        if place != -cells.first:
+            assert error <= height * unit < error + unit

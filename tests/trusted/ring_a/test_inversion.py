@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -347,3 +348,8 @@ def test_a_tape_is_read_to_its_end() -> None:
         (3, 1): Fraction(1, 8),
     }
     assert Tape(5).big(3) == 5
+
+
+def test_one_table_is_not_another_whatever_is_in_it() -> None:
+    for one in (InversionTable.build([1], SMALL_SIZES), Digits((), 0, 0)):
+        assert (one == replace(one)) is False

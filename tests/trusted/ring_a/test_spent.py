@@ -78,3 +78,11 @@ def test_the_pairs_are_rounded_down() -> None:
     for pure, square in budget.pairs[:-1]:
         assert square <= mu_beside_pure(budget.epsilon, pure, budget.delta / 35) ** 2
     assert budget.mu_squared <= mu_of_budget(budget.epsilon, budget.delta * Fraction(4, 5)) ** 2
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_what_is_written_down_says_whether_an_owner_moved_the_account(moved: bool) -> None:
+    spent = Filter(30, "1e-6", "1e-7", Spent(Family(2, moved))).after(Pure(Fraction(1))).spent
+    written = spent.to_json()
+    assert written.get("moved", False) is moved
+    assert Spent.from_json(written) == spent

@@ -197,5 +197,5 @@ def test_frames_and_relations_are_not_compared_and_not_shown() -> None:
     shown = repr(Source(SourceKind.CSV, delimiter=";", decimal=",", dates="%d", encoding="latin-1"))
     assert not any(name in shown for name in ("delimiter", "decimal", "dates", "encoding"))
     assert Source(SourceKind.CSV, delimiter=";") != Source(SourceKind.CSV)
-    assert "relation=Relation" not in repr(of(relation=Relation()))
+    assert "Relation object" not in repr(of(relation=Relation()))
     assert of(relation=Relation()) != of()

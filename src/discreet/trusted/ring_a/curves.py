@@ -36,7 +36,8 @@ def mu_of_budget(epsilon: Fraction, delta: Fraction) -> Fraction:
     delta = min(delta, Fraction(1, 2))
     if epsilon > _LARGE:
         z = _quantile_beyond(epsilon, delta)
-        return floor(sqrt_ceiling(z * z + 2 * epsilon) * (1 - Fraction(1, 1 << 60)) - z, 30)
+        square = z * z + 2 * epsilon
+        return floor(square / sqrt_ceiling(square) - z, 30)
     guess = _bisect(lambda mu: guessed_delta(float(epsilon), mu), float(delta))
     for exponent in _EXPONENTS:
         candidate = Fraction(guess) * (1 - Fraction(1, 10**exponent))
@@ -62,11 +63,12 @@ def _quantile_beyond(epsilon: Fraction, delta: Fraction) -> Fraction:
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if guessed(middle) > float(delta) else (low, middle)
-    bits = 64 + max(0, delta.denominator.bit_length() - delta.numerator.bit_length())
+    bits = 64 + delta.denominator.bit_length() - delta.numerator.bit_length()
     for exponent in _EXPONENTS:
         z = Fraction(high) + max(Fraction(1), Fraction(high)) / Fraction(10**exponent)
         beyond = sqrt_ceiling(z * z + 2 * epsilon)
-        hazard = (3 * z + sqrt_ceiling(z * z + 8) * (1 - Fraction(1, 1 << 60))) / 4
+        square = z * z + 8
+        hazard = (3 * z + square / sqrt_ceiling(square)) / 4  # by a root that is rounded down
         if z < simple and normal_cdf_bounds(-z, bits)[1] * (1 - hazard * beyond / (1 + beyond**2)) <= delta:
             return z
     return simple
