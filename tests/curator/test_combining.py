@@ -196,13 +196,19 @@ LOOKED_AT = """SELECT a.n + b.n AS m FROM
 (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon={}) COUNT(*) AS n FROM t WHERE pay < 40) AS b"""
 
 
+WAITING = """t WHERE pay < (SELECT MAX(p) FROM
+(SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.01) AVG(pay) AS p FROM t) AS c)"""
+"""A table whose price is known to be too much only after what it waits for was released, here for nothing."""
+
+
 def test_a_look_that_was_not_shown_gives_no_right_to_its_interval_once_others_saw_the_noise() -> None:
     """A part of the question was looked up, and what came after it was refused: what is first shown of the noise is
     another answer, after which nobody asks independently of it. Shown with all parts, it keeps its interval."""
     with _opened(epsilon=10) as one:
         one.ask(ONE.format(3), epsilon=1)
+        one.ask("SELECT AVG(pay) AS p FROM t", epsilon=0.01)
         with pytest.raises(discreet.BudgetError):
-            one.ask(LOOKED_AT.format(0.5, 7, 50))
+            one.ask(LOOKED_AT.format(0.5, 7, 50).replace("t WHERE pay < 40", WAITING))
         one.ask(LOOKED_AT.format(0.5, 8, 0.3))
         kept = one.ask(ONE.format(8), epsilon=0.5)
         assert not kept.charged

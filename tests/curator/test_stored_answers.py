@@ -14,6 +14,8 @@ import pandas
 import pytest
 
 import discreet
+from discreet.trusted.ledger.ledger import PIECE
+from discreet.trusted.ring_a.loss import Pure
 
 COUNT = 840
 FRAME = pandas.DataFrame(
@@ -419,6 +421,54 @@ def test_an_analyst_who_hunts_for_extremes_is_told_the_truth() -> None:
                 missed += not low <= truth * len(places) <= high
     assert missed < 40
     assert independent > 30
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "SELECT COUNT(*) * 2 AS n FROM t WHERE age < 5",
+        "SELECT COUNT(*) AS n FROM t WHERE age < 5 HAVING COUNT(*) > 3",
+        "SELECT COUNT(*) AS m FROM t WHERE age < 5",
+    ],
+)
+def test_a_request_is_of_what_is_made_of_the_numbers_too(curator: discreet.Curator, other: str) -> None:
+    one = curator.ask("SELECT COUNT(*) AS n FROM t WHERE age < 5", epsilon=1, request="r")
+    head = curator.ledger.head
+    with pytest.raises(discreet.QuestionError, match="belongs to another question"):
+        curator.ask(other, epsilon=1, request="r")
+    assert curator.ledger.head == head
+    assert not curator.ask(other, epsilon=1, request="s").charged
+    assert curator.ask("select count( * ) as n from t where 5 > age", epsilon=1, request="r").rows == one.rows
+
+
+def test_of_a_plain_question_and_one_of_pieces_at_once_one_has_the_request(curator: discreet.Curator) -> None:
+    """Whichever of them is reserved first: the other is refused there, however early both had looked."""
+    ledger, loss = curator.ledger, Pure(1)
+    for first, second in (("r", f"r{PIECE}1"), (f"s{PIECE}1", "s"), (f"t{PIECE}1", "t")):
+        ledger.reserve(loss, question="one", key=f"one {first}", request=first)
+        head = ledger.head
+        with pytest.raises(discreet.QuestionError, match="belongs to another question"):
+            ledger.reserve(loss, question="other", key=f"other {first}", request=second)
+        assert ledger.head == head
+
+
+def test_a_question_that_cannot_be_paid_binds_no_request_and_sees_nothing() -> None:
+    """Where its first table is stored and free, and the second too dear; and where what is bought is put together with
+    what is stored, whose noise stays unseen."""
+    price = "WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon={})"
+    two = f"SELECT a.n + b.n AS m FROM (SELECT {price.format(0.5)} COUNT(*) AS n FROM t WHERE sex = 'm') AS a, "
+    two += f"(SELECT {price.format(1)} COUNT(*) AS n FROM t WHERE pay < 40) AS b"
+    with discreet.Curator({"t": _table()}, epsilon=3, delta=1e-6) as one:
+        one.ask("SELECT COUNT(*) AS n FROM t WHERE sex = 'm'", epsilon=0.5)
+        one.ask("SELECT COUNT(*) AS n FROM t WHERE pay > 50", epsilon=2.2)
+        head = one.ledger.head
+        with pytest.raises(discreet.BudgetError):
+            one.ask(two, request="r")
+        with pytest.raises(discreet.BudgetError):
+            one.ask("SELECT COUNT(*) AS n FROM t WHERE sex = 'f'", epsilon=1, request="r")
+        assert one.ledger.head == head
+        seldom = one.ask("SELECT COUNT(*) AS n FROM t WHERE sex = 'f'", epsilon=0.6, request="r")
+        assert 0 < seldom.charged.epsilon < 0.31
 
 
 def test_a_look_is_written_down_whatever_the_request_is_called(curator: discreet.Curator) -> None:

@@ -76,6 +76,7 @@ from discreet.sql.limits import frames, room, too_deep
 from discreet.sql.refusals import several_rows
 from discreet.sql.scope import numbered
 from discreet.trusted.ledger.accounts import PART as PART_ACCOUNT
+from discreet.trusted.ledger.ledger import PIECE
 from discreet.trusted.ring_a.exact import Number, floor, fraction, show
 from discreet.trusted.ring_a.gate import WHOLE, Door
 from discreet.trusted.ring_a.least import Least
@@ -91,9 +92,6 @@ if TYPE_CHECKING:
     from discreet.trusted.ring_c.interactive import Reply
     from discreet.workload import Workload
 
-
-PART = "\x1f"
-"""Between the name of a request and the number of a part of its question: a name that somebody thinks of has none."""
 
 _log = logging.getLogger("discreet")
 
@@ -466,9 +464,27 @@ class Asking:
         looks: list[Callable[[], object]] = []
         room_held = False
         texts = [part.layer.text for part in asked.parts] + ([] if request is None else [planned.asked.kept])
-        check_text(*texts, f"{request or ''}{PART}{len(asked.parts)}")
+        check_text(*texts, f"{request or ''}{PIECE}{len(asked.parts)}")
         bases = (base for part in asked.parts for base in part.table.bases)
         self._ledger.check([base.name for base in bases if not base.public], account)  # before the first is paid
+
+        def piece(place: int) -> AskOptions:
+            return replace(options, request=None if request is None else f"{request}{PIECE}{place + 1}")
+
+        def costs(measured: Measurement, table: Table, own: AskOptions) -> bool:
+            answered = asked.by_state or self._by_state(measured, table, own) is not None
+            return not answered and self._found(measured, table, own, stored=asked.stored) is None
+
+        def hold_room(place: int) -> None:
+            """What comes from here on is held against the budget as it is measured."""
+            own_account = account if account in self._declaration.analysts else TOTAL
+            self._ledger.hold_room(_together(asked.parts[place:]), own_account, self._kept, self._part)
+
+        for place, part in enumerate(asked.parts):  # before a name is written down, of those that are known
+            if not part.layer.waits and costs(part.measured, part.table, piece(place)):
+                hold_room(place)
+                room_held = True
+                break
         for place, part in enumerate(asked.parts):
             one = part.layer
             notes += self._release_values(planned, one, data, values)
@@ -482,12 +498,10 @@ class Asking:
                     data[one.name] = {}
                     notes.append(f"a table that waits for a released value has no row, and is free: {error.message}")
                     continue
-            own = replace(options, request=None if request is None else f"{request}{PART}{place + 1}")
-            answered = asked.by_state or self._by_state(measured, table, own) is not None
-            if not (room_held or answered) and self._found(measured, table, own, stored=asked.stored) is None:
-                own_account = account if account in self._declaration.analysts else TOTAL
-                self._ledger.hold_room(_together(asked.parts[place:]), own_account, self._kept, self._part)
-                room_held = True  # what comes is held against the budget as it is measured
+            own = piece(place)
+            if not room_held and costs(measured, table, own):
+                hold_room(place)
+                room_held = True
             slot.part(len(measured.plan.roots))
             content, paid, losses[place] = self._measured(
                 text,
@@ -501,7 +515,7 @@ class Asking:
             )
             slot.rest()
             if own.request is not None and not parts:  # before more is paid, or anything is shown
-                self._ledger.name_again(account, own.request, f"{request}{PART}", planned.asked.kept)
+                self._ledger.name_again(account, own.request, f"{request}{PIECE}", planned.asked.kept)
                 self._hold_whole(planned, options)  # another process may have asked another question meanwhile
             data[one.name] = computing.data_of(content, tables[one.name])
             parts.append(content)
@@ -644,6 +658,9 @@ class Asking:
             )
 
         others = lacking.others if lacking is not None else found.others if found is not None and found.look else ()
+        if lacking is not None:  # nothing is seen for a question that cannot be paid
+            own_account = account if account in self._declaration.analysts else TOTAL
+            self._ledger.hold_room(measured.loss, own_account, self._kept, self._part)
         for other in others:  # what it is put together with is seen from now on
             through_the_door(other.held.measured, other.key, other.look)
         charged = False
@@ -680,7 +697,7 @@ class Asking:
         """Raises QuestionError where a request belongs to a question with an outer query. Such a question has names of
         its own for its tables and for the whole, made of the request's, and nothing under the request's own name."""
         if request is not None:
-            for name in (f"{request}{PART}", f"{request}{PART}1"):
+            for name in (f"{request}{PIECE}", f"{request}{PIECE}1"):
                 if self._ledger.requested(account, name) is not None:
                     raise asked_otherwise()
 
@@ -690,7 +707,7 @@ class Asking:
         price, is held for each of them: `_hold_request`."""
         if options.request is None:
             return
-        known = self._ledger.requested(options.account, f"{options.request}{PART}")
+        known = self._ledger.requested(options.account, f"{options.request}{PIECE}")
         if known is None or known[1] == planned.asked.kept:
             return
         try:
@@ -701,15 +718,17 @@ class Asking:
             raise asked_otherwise()
 
     def _hold_request(self, text: str, priced: Measurement, table: Table, numbers: str, options: AskOptions) -> None:
-        """Raises QuestionError where the request belongs to a question that measures something else, also where one
+        """Raises QuestionError where the request belongs to another question, also where it measures the same, or one
         stored answer holds both. The ledger keeps the text that was asked under its name; another text is the same
-        question where it measures the same at the same price."""
+        question where the same is measured at the same price, and the same made of it."""
         known = self._ledger.requested(options.account, options.request)
         if known is None or known[1] == text:
             return
         before = self._replanned(known[1], priced.price, options.account)
         key = self._key(table, priced, numbers)
         if before is None or self._key(before[1], measurement(before[0], priced.price), numbers) != key:
+            raise asked_otherwise()
+        if _made_of(before[0]) != _made_of(priced.plan):
             raise asked_otherwise()
 
     def _made(
@@ -980,7 +999,7 @@ class Asking:
         parts: list[PricedPart] = []
         for place, one in enumerate(planned.layers.measured):
             self._release_values(planned, one, data, values)
-            own = f"{request}{PART}{place + 1}" if request is not None and planned.outer is not None else request
+            own = f"{request}{PIECE}{place + 1}" if request is not None and planned.outer is not None else request
             try:
                 question = self._filled(one, values) if one.waits else one.question
             except QuestionError:  # it has no row, at any price
@@ -1616,7 +1635,7 @@ class Asking:
         options = AskOptions(epsilon=self._synthetic.price.epsilon, account=account, named=False)
         asked = self._at(planned, options)
         for place, one in enumerate(asked.parts):
-            own = f"{request}{PART}{place + 1}" if request is not None and planned.outer is not None else request
+            own = f"{request}{PIECE}{place + 1}" if request is not None and planned.outer is not None else request
             if self._by_state(one.measured, one.table, replace(options, request=own)) is None:
                 return None
         return replace(asked, by_state=True) if told or not self._why_not() else None
@@ -1871,6 +1890,11 @@ def _together_with(others: int, paid: Price, named: Price) -> str:
     return (
         f"ε {show(paid.epsilon)} instead of ε {show(named.epsilon)}: put together with {others} earlier answer{several}"
     )
+
+
+def _made_of(plan: Plan) -> object:
+    """What a question makes of what it measures."""
+    return plan.outputs, plan.having, plan.order, plan.limit, plan.least, plan.written
 
 
 def _whole(found: Layers, outer: OuterQuery | None, values: Mapping[str, OuterQuery]) -> object:

@@ -37,6 +37,7 @@ from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 Persons = Mapping[str, Sequence[str]]
 Fields = dict[str, object]
 Lasting = Mapping[str, Fraction]
+PIECE = "\x1f"  # between the name of a request and the number of a piece of its question: no analyst has one in a name
 _PAGE = 500  # entries read at a time
 _TRIAL = Filter(1, "1e-6", "1e-7")
 
@@ -186,6 +187,8 @@ class BudgetLedger:
         and those of all parts with it otherwise.
         `answer` is one that is known beforehand, as it depends on no row: it is stored with the charge, both or none.
 
+        A question of several pieces has a request for each, `request` PIECE number: no other has it without a number.
+
         Raises BudgetError (nothing is written), QuestionError "request" where the request belongs to another
         question, LedgerError "pending" where it was charged and has no answer.
         """
@@ -194,7 +197,10 @@ class BudgetLedger:
         _TRIAL.after(loss).spent.to_json()  # what is slow, or too long to write, is met before the file is locked
         with self._file.write() as transaction:
             known = transaction.request(account, request)
-            if known is not None and known.body["key"] != key:
+            name, piece, _ = (request or "").partition(PIECE)
+            other = None if request is None else name if piece else f"{request}{PIECE}1"
+            taken = transaction.request(account, other) is not None
+            if taken or (known is not None and known.body["key"] != key):
                 fix = "use a new request id"
                 raise QuestionError("request", "this request id belongs to another question", where="request", fix=fix)
             own = transaction.own(account)
