@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -156,7 +157,7 @@ def test_bounds_of_steps_hold_as_often_as_they_say() -> None:
     ("more", "words"),
     [
         ({"time": "hour"}, "hour is not declared"),
-        ({"time": "state"}, "bounds of state are not declared"),
+        ({"time": "state"}, "state is no date, time or number with bounds"),
         ({"time": ["day"]}, "not a column"),
         ({"time": "until", "orders": [["day", "until"]]}, "larger than another column"),
     ],
@@ -164,6 +165,54 @@ def test_bounds_of_steps_hold_as_often_as_they_say() -> None:
 def test_what_cannot_order_rows_is_refused(more: dict[str, Any], words: str) -> None:
     with pytest.raises(DeclarationError, match=words):
         curator(clinic(3), **more)
+
+
+def test_another_time_is_another_release(tmp_path: Path) -> None:
+    known, kept = clinic(200), tmp_path / "clinic.ledger"
+    charged = []
+    for time in ("day", "until", "day"):
+        tables = {
+            "patients": discreet.Table(
+                known["patients"], columns=COLUMNS["patients"], person="id", one_row_per_person=True
+            ),
+            "visits": discreet.Table(
+                known["visits"], columns=COLUMNS["visits"], person="patient", rows_per_person=6, time=time
+            ),
+        }
+        with discreet.Curator(tables, epsilon=10, delta=1e-5, ledger=kept) as one:
+            release = one.publish(NAMES, epsilon=2)
+        charged.append(bool(release.charged))
+        rows = made(release)
+        assert all(each[time].is_monotonic_increasing for _, each in rows.groupby("patient", sort=False))
+        saved = tmp_path / "made.json"
+        release.save(saved)
+        discreet.published(saved).save(tmp_path / "again.json")
+        assert discreet.published(tmp_path / "again.json").tables["visits"].rows == release.tables["visits"].rows
+    assert charged == [True, True, False]
+
+
+def test_long_texts_of_many_rows_are_refused_before_the_price() -> None:
+    """Windows hold whole values: how many letters they have counts as work."""
+    known = clinic(20)
+    known["visits"]["note"] = "x"
+    columns = COLUMNS["visits"] | {"note": {"type": "text", "length": 100_000}}
+    tables = {
+        "patients": discreet.Table(
+            known["patients"], columns=COLUMNS["patients"], person="id", one_row_per_person=True
+        ),
+        "visits": discreet.Table(known["visits"], columns=columns, person="patient", rows_per_person=400, time="day"),
+    }
+    with discreet.Curator(tables, epsilon=10, delta=1e-5) as one:
+        with pytest.raises(QuestionError, match="one person's rows can take as long as"):
+            one.publish(NAMES, epsilon=2)
+        assert one.budget.used == 0
+
+
+def test_a_time_of_very_many_cells_is_not_held_against_the_one_before() -> None:
+    """The owner's rules may cut a time into thousands of cells, and pairs of these are more than a model holds."""
+    for cells, held in ((10, True), (400, False)):
+        domain = Domain.of({"day": cells, "day before": cells + 1})
+        assert bool(Followed(domain, {"day": "day before"}, "day", np.array([0])).zeros) == held
 
 
 def test_a_table_with_one_row_a_person_and_a_public_one_have_no_time() -> None:

@@ -49,12 +49,15 @@ def time(reader: RuleReader, where: str, raw: Any, columns: tuple[Column, ...], 
     if not isinstance(raw, str):
         reader.fault(where, "not a column", 'write for example time = "admitted"')
         return None
+    named = next((one for one in columns if one.name.casefold() == raw.casefold()), None)
+    if named is not None and (named.values is not None or named.type in (Type.BOOLEAN, Type.TEXT)):
+        words = f"{named.name} is no date, time or number with bounds"
+        reader.fault(where, words, "name a column with min and max in place of it")
+        return None
     column = _column(reader, where, raw, columns)
     if column is None:
         return None
-    if column.values is not None or column.type is Type.BOOLEAN:
-        reader.fault(where, f"{column.name} has declared values", "declare its min and max in place of them")
-    elif any(high == column.name for _, high in orders):
+    if any(high == column.name for _, high in orders):
         reader.fault(where, f"{column.name} is larger than another column, by orders", "leave one of them out")
     return column.name
 

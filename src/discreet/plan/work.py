@@ -303,7 +303,8 @@ class _Measure:
         below = self.side(relation.child)
         whose = sum(_ROW + below.columns[name].length for name in (*relation.within, relation.order))
         columns = {**below.columns, **{new: below.columns[old] for new, old in relation.columns}}
-        steps = below.seen * (3 * _ROW + whose + _ROW * len(relation.columns))
+        beside = sum(_ROW + below.columns[old].length for _, old in relation.columns)  # whole values stand in windows
+        steps = below.seen * (3 * _ROW + whose + beside)
         return replace(below, steps=below.steps + steps, columns=columns)
 
     def _stacked(self, relation: Stacked) -> Side:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from discreet.markov import Clique, Domain, MarginalMeasurement
 from discreet.markov.measurement import averages
 from discreet.synthesis.prior import Expected
+from discreet.synthesis.schedule import HEARD
 from discreet.trusted.ring_c.coding import Binned, ListedCells
 
 Codes = NDArray[np.int64]
@@ -114,8 +115,11 @@ class Followed:
 
     @property
     def zeros(self) -> dict[Clique, NDArray[np.bool_]]:
-        """The cells of the time and the time before in which no row can be."""
+        """The cells of the time and the time before in which no row can be; none of so many cells that they are never
+        measured: then the model, whose size rules of the owner may have cut, need not hold them."""
         name = called(self.time)
+        if self.domain.size(self.time) * self.domain.size(name) > HEARD:
+            return {}
         ranks, ranks_before = (self.rank(np.arange(self.domain.size(one))) for one in (self.time, name))
         empty = np.less.outer(ranks, ranks_before)
         clique = self.domain.clique((self.time, name))

@@ -68,8 +68,12 @@ class SeveralPublication:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What decides the release, beside the tables."""
+        """What decides the release, beside the tables: also by which column rows follow one another, and to which of
+        several keys they refer, which a view's text does not say."""
         views = [repr((one.view, one.keys, one.reference, one.parent)) for one in self.tables]
+        views += [f"{one.table.name} in time by {one.time}" for one in self.tables if one.time is not None]
+        several = {one.table.name for one in self.tables if len(one.keys) > 1}
+        views += [f"{one.table.name} refers to {one.target}" for one in self.tables if one.parent in several]
         return ("publish together", *views, *(part for one in self.each for part in one.parts))
 
 

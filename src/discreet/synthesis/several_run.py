@@ -236,17 +236,19 @@ def _about(columns: Sequence[str], above: set[str], counts: set[str], behind: se
 def _together(call: SeveralPublication, made: Mapping[str, _Made]) -> ReleaseContent:
     """One release: a line for each table, and each table with all that is known of it."""
     rows, tables, words, mechanisms = [], {}, [], []
+    in_time = any(one.time is not None for one in call.tables)
+    kinds = {column: about for column, about in _KINDS.items() if in_time or about != "before"}
     for name, one in made.items():
         plain: dict[str, Any] = one.content.to_dict()
         tables[name] = plain
         marginals = one.content.more["marginals"]
-        found = {column: _middle(marginals, about) for column, about in _KINDS.items()}
+        found = {column: _middle(marginals, about) for column, about in kinds.items()}
         rows.append({"table": name, "rows": one.content.more["rows_drawn"], **found})
         words += [f"{name}: {line}" for line in one.content.bounds]
         mechanisms += [{**each, "columns": f"{name}: {each['columns']}"} for each in one.content.mechanisms]
     return ReleaseContent(
-        columns=["table", "rows", *_KINDS],
-        types={"table": "text", "rows": "integer", **dict.fromkeys(_KINDS, "number")},
+        columns=["table", "rows", *kinds],
+        types={"table": "text", "rows": "integer", **dict.fromkeys(kinds, "number")},
         rows=rows,
         cost=call.cost,
         mechanisms=mechanisms,

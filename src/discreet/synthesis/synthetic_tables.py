@@ -116,7 +116,7 @@ class SyntheticTables(Release):
         for name, one in self.tables.items():
             tables[name] = finite({**one.content, "rows": one.rows})
             for packed in ("table", "counts"):
-                del tables[name][packed]
+                tables[name].pop(packed, None)  # a release that was read again has none
         whole = {**self.to_dict(), "tables": tables}
         return json.dumps(whole, ensure_ascii=False, allow_nan=False, default=lambda moment: moment.isoformat())
 
