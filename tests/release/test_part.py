@@ -36,6 +36,8 @@ def said(release: Release, folder: Path) -> dict[str, bool]:
     found["html"] = WORDS in release.save(folder / "made.html").read_text("utf-8")
     with zipfile.ZipFile(release.save(folder / "made.xlsx")) as book:
         found["xlsx"] = WORDS in book.read("xl/sharedStrings.xml").decode()
+    schema = pytest.importorskip("pyarrow.parquet").read_schema(release.save(folder / "made.parquet"))
+    found["parquet"] = (schema.metadata or {}).get(b"discreet.part") == b"north"
     return found
 
 
@@ -47,9 +49,9 @@ def test_files_of_an_answer_name_its_part(curator: discreet.Curator, tmp_path: P
         lambda part: curator.answer(workload(), epsilon=1, delta=0, part=part),
     ):
         for _ in range(2):  # also once it is stored
-            assert said(ask("north"), tmp_path) == dict.fromkeys(("json", "html", "xlsx"), True)
+            assert said(ask("north"), tmp_path) == dict.fromkeys(("json", "html", "xlsx", "parquet"), True)
         whole = ask(None)
-        assert said(whole, tmp_path) == dict.fromkeys(("json", "html", "xlsx"), False)
+        assert said(whole, tmp_path) == dict.fromkeys(("json", "html", "xlsx", "parquet"), False)
         assert "part" not in whole.to_dict()
 
 
@@ -58,7 +60,7 @@ def test_files_of_a_published_table_name_its_part(curator: discreet.Curator, tmp
     parquet = pytest.importorskip("pyarrow.parquet")
     made, whole = (curator.publish("t", columns=["clinic"], epsilon=20, part=part) for part in ("north", None))
     for release, named in ((made, True), (whole, False)):
-        assert said(release, tmp_path) == dict.fromkeys(("json", "html", "xlsx"), named)
+        assert said(release, tmp_path) == dict.fromkeys(("json", "html", "xlsx", "parquet"), named)
         again = discreet.published(release.save(tmp_path / "made.json"))
         assert (again.known.part, WORDS in again.bounds) == (("north" if named else ""), named)
         told = parquet.read_table(release.save(tmp_path / "made.parquet")).schema.metadata[b"discreet"]

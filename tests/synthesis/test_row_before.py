@@ -138,6 +138,7 @@ def test_odd_tables_are_published_too(patients: int, rows: list[tuple[Any, ...]]
         assert repr(release)
 
 
+@pytest.mark.power
 def test_bounds_of_steps_hold_as_often_as_they_say() -> None:
     """20 publications, each bound at 95 %: 9 misses or more have probability 2e-7."""
     real, misses = clinic(150), 0
