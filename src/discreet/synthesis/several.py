@@ -72,8 +72,10 @@ class SeveralPublication:
         several keys they refer, which a view's text does not say."""
         views = [repr((one.view, one.keys, one.reference, one.parent)) for one in self.tables]
         views += [f"{one.table.name} in time by {one.time}" for one in self.tables if one.time is not None]
-        several = {one.table.name for one in self.tables if len(one.keys) > 1}
-        views += [f"{one.table.name} refers to {one.target}" for one in self.tables if one.parent in several]
+        others = {(one.table.name, key) for one in self.tables for key in one.keys[1:]}
+        views += [
+            f"{one.table.name} refers to {one.target}" for one in self.tables if (one.parent, one.target) in others
+        ]
         return ("publish together", *views, *(part for one in self.each for part in one.parts))
 
 
