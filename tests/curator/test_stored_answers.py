@@ -401,7 +401,7 @@ def test_neighbours_have_the_same_transcript_of_prices() -> None:
 def test_an_analyst_who_hunts_for_extremes_is_told_the_truth() -> None:
     """Each round the analyst sees all 12 noisy cells, and asks for the one that lies furthest from what he knows, and
     for the set of all that lie above it. Of 2 × 150 such answers 15 may miss at 95 %; 40 have a probability below 1e-7.
-    The interval of an independent number would miss in 46 % of the first kind."""
+    The interval of an independent number would miss in 28 % of the first kind: in 15 or fewer with probability 8e-8."""
     truth = COUNT // 12
     missed = independent = 0
     with discreet.Curator({"t": _table()}, epsilon=1e6) as one:
@@ -420,25 +420,33 @@ def test_an_analyst_who_hunts_for_extremes_is_told_the_truth() -> None:
                 low, high = release.intervals[0]["n"]
                 missed += not low <= truth * len(places) <= high
     assert missed < 40
-    assert independent > 30
+    assert independent > 15
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        "SELECT COUNT(*) * 2 AS n FROM t WHERE age < 5",
-        "SELECT COUNT(*) AS n FROM t WHERE age < 5 HAVING COUNT(*) > 3",
-        "SELECT COUNT(*) AS m FROM t WHERE age < 5",
+        "SELECT COUNT(1) AS n FROM t WHERE t.age < 5",
+        "select count( * ) as n from t where 5 > age",
+        "SELECT COUNT(*) AS n FROM t WHERE age < 5 HAVING 3 < COUNT(*)",
     ],
 )
-def test_a_request_is_of_what_is_made_of_the_numbers_too(curator: discreet.Curator, other: str) -> None:
+def test_a_request_is_of_one_measurement_however_it_is_written(curator: discreet.Curator, other: str) -> None:
     one = curator.ask("SELECT COUNT(*) AS n FROM t WHERE age < 5", epsilon=1, request="r")
+    again = curator.ask(other, epsilon=1, request="r")
+    assert again.rows == one.rows
+    assert not again.charged
     head = curator.ledger.head
     with pytest.raises(discreet.QuestionError, match="belongs to another question"):
-        curator.ask(other, epsilon=1, request="r")
+        curator.ask("SELECT COUNT(*) AS n FROM t WHERE age < 6", epsilon=1, request="r")
     assert curator.ledger.head == head
-    assert not curator.ask(other, epsilon=1, request="s").charged
-    assert curator.ask("select count( * ) as n from t where 5 > age", epsilon=1, request="r").rows == one.rows
+
+
+def test_a_request_without_a_name_takes_no_others(curator: discreet.Curator) -> None:
+    """Names of looks begin as if they were pieces of it."""
+    curator.ask("SELECT COUNT(*) AS n FROM t WHERE age = 3", epsilon=1, request="")
+    for _ in range(2):
+        assert not curator.ask("SELECT COUNT(*) AS n FROM t WHERE age = 4", epsilon=1).charged
 
 
 def test_of_a_plain_question_and_one_of_pieces_at_once_one_has_the_request(curator: discreet.Curator) -> None:
@@ -458,8 +466,14 @@ def test_a_question_that_cannot_be_paid_binds_no_request_and_sees_nothing() -> N
     price = "WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon={})"
     two = f"SELECT a.n + b.n AS m FROM (SELECT {price.format(0.5)} COUNT(*) AS n FROM t WHERE sex = 'm') AS a, "
     two += f"(SELECT {price.format(1)} COUNT(*) AS n FROM t WHERE pay < 40) AS b"
+    waiting = "SELECT a.n + b.n AS m FROM (SELECT {} COUNT(*) AS n FROM t WHERE age < (SELECT MAX(n) - 1e6 FROM "
+    waiting += "(SELECT {} COUNT(*) AS n FROM t WHERE sex = 'm') AS c)) AS a, (SELECT {} COUNT(*) AS n FROM t) AS b"
     with discreet.Curator({"t": _table()}, epsilon=3, delta=1e-6) as one:
         one.ask("SELECT COUNT(*) AS n FROM t WHERE sex = 'm'", epsilon=0.5)
+        used = one.budget.used
+        with pytest.raises(discreet.BudgetError):  # one table waits for a released value: both are too dear together
+            one.ask(waiting.format(*(price.format(each) for each in (1.5, 0.5, 1.5))))
+        assert one.budget.used == used
         one.ask("SELECT COUNT(*) AS n FROM t WHERE pay > 50", epsilon=2.2)
         head = one.ledger.head
         with pytest.raises(discreet.BudgetError):

@@ -483,7 +483,7 @@ class Asking:
         for place, part in enumerate(asked.parts):  # before a name is written down, of those that are known
             if not part.layer.waits and costs(part.measured, part.table, piece(place)):
                 hold_room(place)
-                room_held = True
+                room_held = not any(one.layer.waits for one in asked.parts[:place])  # of those nothing is held yet
                 break
         for place, part in enumerate(asked.parts):
             one = part.layer
@@ -660,7 +660,7 @@ class Asking:
         others = lacking.others if lacking is not None else found.others if found is not None and found.look else ()
         if lacking is not None:  # nothing is seen for a question that cannot be paid
             own_account = account if account in self._declaration.analysts else TOTAL
-            self._ledger.hold_room(measured.loss, own_account, self._kept, self._part)
+            self._ledger.hold_room(measured.loss, own_account, None, self._part)  # no more than the charge asks for
         for other in others:  # what it is put together with is seen from now on
             through_the_door(other.held.measured, other.key, other.look)
         charged = False
@@ -718,17 +718,16 @@ class Asking:
             raise asked_otherwise()
 
     def _hold_request(self, text: str, priced: Measurement, table: Table, numbers: str, options: AskOptions) -> None:
-        """Raises QuestionError where the request belongs to another question, also where it measures the same, or one
+        """Raises QuestionError where the request belongs to a question that measures something else, also where one
         stored answer holds both. The ledger keeps the text that was asked under its name; another text is the same
-        question where the same is measured at the same price, and the same made of it."""
+        question where it measures the same at the same price: one is written in many ways, and what else is made of the
+        same numbers is free."""
         known = self._ledger.requested(options.account, options.request)
         if known is None or known[1] == text:
             return
         before = self._replanned(known[1], priced.price, options.account)
         key = self._key(table, priced, numbers)
         if before is None or self._key(before[1], measurement(before[0], priced.price), numbers) != key:
-            raise asked_otherwise()
-        if _made_of(before[0]) != _made_of(priced.plan):
             raise asked_otherwise()
 
     def _made(
@@ -1890,11 +1889,6 @@ def _together_with(others: int, paid: Price, named: Price) -> str:
     return (
         f"ε {show(paid.epsilon)} instead of ε {show(named.epsilon)}: put together with {others} earlier answer{several}"
     )
-
-
-def _made_of(plan: Plan) -> object:
-    """What a question makes of what it measures."""
-    return plan.outputs, plan.having, plan.order, plan.limit, plan.least, plan.written
 
 
 def _whole(found: Layers, outer: OuterQuery | None, values: Mapping[str, OuterQuery]) -> object:

@@ -198,7 +198,7 @@ class BudgetLedger:
         with self._file.write() as transaction:
             known = transaction.request(account, request)
             name, piece, _ = (request or "").partition(PIECE)
-            other = None if request is None else name if piece else f"{request}{PIECE}1"
+            other = None if request is None else (name or None) if piece else f"{request}{PIECE}1"
             taken = transaction.request(account, other) is not None
             if taken or (known is not None and known.body["key"] != key):
                 fix = "use a new request id"
