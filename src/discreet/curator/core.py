@@ -477,8 +477,7 @@ class Asking:
 
         def hold_room(place: int) -> None:
             """What comes from here on is held against the budget as it is measured."""
-            own_account = account if account in self._declaration.analysts else TOTAL
-            self._ledger.hold_room(_together(asked.parts[place:]), own_account, self._kept, self._part)
+            self._hold_room(_together(asked.parts[place:]), account, self._kept)
 
         for place, part in enumerate(asked.parts):  # before a name is written down, of those that are known
             if not part.layer.waits and costs(part.measured, part.table, piece(place)):
@@ -659,8 +658,7 @@ class Asking:
 
         others = lacking.others if lacking is not None else found.others if found is not None and found.look else ()
         if lacking is not None:  # nothing is seen for a question that cannot be paid
-            own_account = account if account in self._declaration.analysts else TOTAL
-            self._ledger.hold_room(measured.loss, own_account, None, self._part)  # no more than the charge asks for
+            self._hold_room(measured.loss, account, None)  # no more than the charge asks for
         for other in others:  # what it is put together with is seen from now on
             through_the_door(other.held.measured, other.key, other.look)
         charged = False
@@ -692,6 +690,11 @@ class Asking:
             content = replace(content, bounds=[*content.bounds, *said])
         loss = priced.loss if found is None or not found.others else measured.loss
         return content, content.cost if charged else FREE, loss
+
+    def _hold_room(self, loss: Loss, account: str, keep: Loss | None) -> None:
+        """Raises BudgetError where the budget, or the account of whoever asks, does not admit a loss."""
+        own = account if account in self._declaration.analysts else TOTAL
+        self._ledger.hold_room(loss, own, keep, self._part)
 
     def _hold_alone(self, account: str, request: str | None) -> None:
         """Raises QuestionError where a request belongs to a question with an outer query. Such a question has names of

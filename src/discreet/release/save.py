@@ -68,7 +68,7 @@ def _json(release: ReleaseData, found: Path, _drawing: Drawing) -> None:
 
 
 def _parquet(release: ReleaseData, found: Path, _drawing: Drawing) -> None:
-    table, part = release.to_arrow(), release.to_dict().get("part")
+    table, part = release.to_arrow(), release.holds.more.get("part")
     if part is not None:  # whose rows these are outlasts the notes
         table = table.replace_schema_metadata({**(table.schema.metadata or {}), "discreet.part": part})
     importlib.import_module("pyarrow.parquet").write_table(table, found)

@@ -222,6 +222,35 @@ def test_pairs_across_persons_are_found_out() -> None:
         assert not all(held(moved(CLINIC, person, 3, 4), [UNIT, UNIT]) for person in PERSONS)
 
 
+def steps(tables: Tables) -> Marginal:
+    """Pairs of a state and the one before it, where nothing but the person says which rows follow one another."""
+    known = declaration(tables, 3, 3)
+    engine = DuckDB(EngineLimits(memory_gib=4))
+    for table in known.tables.values():
+        engine.load(table, b"salt")
+    visits = known.tables["visits"]
+    view = as_table(RowBefore(declared(visits, known.tables), (), "day", (("state before", "state"),)))
+    state = visits.column("state")
+    assert state is not None
+    own = ListedCells(state, state.values or (), other=True)
+    coding = Coding((own, cells_before(own)))
+    rows = CodedRows("coded", view, coding)
+    engine._coded([build(rows, Salt.of("1"), engine._dialect)], view)
+    (pairs,) = engine.marginals(rows, [coding.names], evenly=False)
+    engine.close()
+    return pairs
+
+
+def test_the_row_before_is_the_person_s_own_where_no_column_says_so() -> None:
+    """The bound rests on the person alone: with no column `within`, nobody's row follows another person's."""
+    whole = steps(CLINIC)
+    for person in PERSONS:
+        change = whole - steps(without(CLINIC, person))
+        assert (change >= 0).all()
+        assert int(change.sum()) <= 3
+    assert int(whole[:, -1].sum()) == len(PERSONS)  # one first row of each
+
+
 def test_a_bound_of_half_a_person_or_of_one_pair_less_is_found_out() -> None:
     """R rows hold R pairs with the first one's, which has none before: R − 1 are not enough, and half a unit is not."""
     assert not held(moved(CLINIC, "a", 3, 4, evenly=False)[:1], [2])
