@@ -27,11 +27,10 @@ from discreet.ledger import TOTAL
 from discreet.mechanisms import (
     AboveThreshold,
     Gaussian,
-    GaussianThreshold,
     Laplace,
-    LaplaceThreshold,
     NoisyMax,
     PermuteAndFlip,
+    Threshold,
     laplace_threshold,
 )
 from discreet.plan.measurement import Measurement, Price
@@ -301,12 +300,13 @@ def test_less_noise_costs_more(curator: Curator, name: str) -> None:
     """A mechanism for a tenth of the noise is charged ten times the loss, or refused."""
     one = priced(curator, name)
     for place, mechanism in enumerate(one.mechanisms):
-        tenth = {"sigma" if isinstance(mechanism, Gaussian | GaussianThreshold) else "scale": None}
-        known = next(iter(tenth))
+        noise = mechanism.noise if isinstance(mechanism, Threshold) else mechanism
+        known = "sigma" if isinstance(noise, Gaussian) else "scale"
+        tenth = replace(noise, **{known: getattr(noise, known) / 10})
         try:
-            less = replace(mechanism, **{known: getattr(mechanism, known) / 10})
+            less = replace(mechanism, noise=tenth) if isinstance(mechanism, Threshold) else tenth
         except ValueError:
-            assert isinstance(mechanism, LaplaceThreshold)  # it would show groups of one person
+            assert isinstance(noise, Laplace)  # it would show groups of one person
             continue
         forged = replace(one, mechanisms=(*one.mechanisms[:place], less, *one.mechanisms[place + 1 :]))
         if one.rest is None:
@@ -361,11 +361,11 @@ def test_groups_of_private_keys_are_shown_through_a_threshold(curator: Curator) 
     one, table = priced(curator, "keys"), declared(curator)
     place = next(place for place, part in enumerate(one.plan.parts) if part.kind is PartKind.KEYS)
     others = tuple(part for part in one.plan.parts if part.kind is not PartKind.KEYS)
-    noise = tuple(mechanism for mechanism in one.mechanisms if not isinstance(mechanism, LaplaceThreshold))
+    noise = tuple(mechanism for mechanism in one.mechanisms if not isinstance(mechanism, Threshold))
     forged = replace(one, plan=replace(one.plan, parts=others), mechanisms=noise)
     refused(curator, Groups(forged, table), "threshold")
     found = one.mechanisms[place]
-    assert isinstance(found, LaplaceThreshold)
+    assert isinstance(found, Threshold)
     with pytest.raises(ValueError, match="with a probability above"):
         replace(found, threshold=found.threshold // 2)
     with pytest.raises(ValueError, match="with a probability above"):

@@ -98,7 +98,7 @@ def test_one_noise_value_for_a_whole_vector() -> None:
 def test_a_threshold_without_noise() -> None:
     """Groups of a person less and of one more than the threshold: shown never, and always."""
     right = laplace_threshold(2 * ONE, Fraction(1, 20), 1)
-    bare = mutants.BareThreshold(right.scale, right.threshold, 1, right.delta)
+    bare = mutants.BareThreshold(right.noise, right.threshold, 1, right.delta)
     assert findings(textbook.groups(bare, DrawCounts(400, 400)), "sampled")
     assert findings(textbook.groups(bare, DrawCounts(400, 4_000)), "fit")
 
@@ -112,7 +112,7 @@ def test_a_threshold_rounded_as_for_continuous_noise(monkeypatch: pytest.MonkeyP
 
 def test_a_threshold_that_is_one_too_low() -> None:
     right = laplace_threshold(2 * ONE, Fraction(1, 20), 2)
-    low = mutants.LowThreshold(right.scale, right.threshold - 1, 2, right.delta)
+    low = mutants.LowThreshold(right.noise, right.threshold - 1, 2, right.delta)
     assert findings(textbook.groups(low, DrawCounts(100, 100)), "exact")
 
 
@@ -120,7 +120,7 @@ def test_a_threshold_that_is_one_too_low() -> None:
 def test_a_threshold_that_is_one_too_low_from_outside() -> None:
     """P(shown) = .12 where δ is .05, and never on the other table: 10,000 test draws prove an ε of 3.55 ± .04."""
     right = laplace_threshold(2 * ONE, Fraction(1, 20), 1)
-    low = mutants.LowThreshold(right.scale, right.threshold - 1, 1, right.delta)
+    low = mutants.LowThreshold(right.noise, right.threshold - 1, 1, right.delta)
     assert findings(textbook.groups(low, DrawCounts(20_000, 400)), "sampled")
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 
 from discreet.accounting import Approximate, EquivalentGaussian
 from discreet.intervals.thresholds import shown_intervals
-from discreet.mechanisms import GaussianThreshold, LaplaceThreshold, gaussian_threshold, laplace_threshold
+from discreet.mechanisms import Gaussian, Laplace, Threshold, gaussian_threshold, laplace_threshold
 from discreet.plan.measurement import Price
 from discreet.plan.split import measurement
 from discreet.trusted.ring_a.curves import delta_bounds, mu_of_budget
@@ -24,27 +24,27 @@ from engine_tools import Bench, declaration, planned
 def test_a_lone_person_is_shown_with_at_most_the_delta(cells: int, delta: str, mu: str) -> None:
     """Against scipy's tail of the normal distribution: below the share of delta, and not one step lower."""
     made = gaussian_threshold(Fraction(mu) ** 2, Fraction(delta), cells)
-    sigma, share = float(made.sigma), float(delta) / cells
+    sigma, share = float(made.noise.sigma), float(delta) / cells
     assert stats.norm.sf((made.threshold - 1.5) / sigma) <= share * (1 + 1e-9)
     assert made.threshold == 2 or stats.norm.sf((made.threshold - 2.5) / sigma) > share * (1 - 1e-9)
     assert made.loss() == EquivalentGaussian(made.loss().mu, Fraction(delta))
-    assert made.loss().mu ** 2 >= cells / made.sigma**2
+    assert made.loss().mu ** 2 >= cells / made.noise.sigma**2
     assert float(made.loss().mu) == pytest.approx(float(mu), rel=1e-9)
 
 
 @pytest.mark.parametrize(
     "made", [laplace_threshold(Fraction(2), Fraction(1, 5), 2), gaussian_threshold(Fraction(4), Fraction(1, 5), 2)]
 )
-def test_neighbours_by_enumeration(made: LaplaceThreshold | GaussianThreshold) -> None:
+def test_neighbours_by_enumeration(made: Threshold) -> None:
     """A person in one group of others and in one alone: over all outcomes (what is shown, with which number), the
     hockey-stick divergence at the stated loss is at most the stated delta, in both directions."""
 
     def shown(count: int) -> dict[int | None, float]:
-        if isinstance(made, LaplaceThreshold):
-            q = math.exp(-1 / float(made.scale))
+        if isinstance(made.noise, Laplace):
+            q = math.exp(-1 / float(made.noise.scale))
             mass = {count + k: (1 - q) / (1 + q) * q ** abs(k) for k in range(-200, 201)}
         else:
-            s = float(made.sigma)
+            s = float(made.noise.sigma)
             mass = {
                 count + k: float(stats.norm.cdf((k + 0.5) / s) - stats.norm.cdf((k - 0.5) / s)) for k in range(-60, 61)
             }
@@ -76,12 +76,14 @@ def test_the_price_is_what_a_gaussian_threshold_costs() -> None:
     assert [part.kind for part in plan.parts] == ["keys"]
     price = Price(Fraction(1), Fraction(1, 10**6), gaussian=True)
     priced = measurement(plan, price)
-    assert isinstance(priced.parts[0].mechanism, GaussianThreshold)
+    assert isinstance(priced.parts[0].mechanism, Threshold)
+    assert isinstance(priced.parts[0].mechanism.noise, Gaussian)
     assert priced.loss.keys_delta == price.delta / 2
     assert priced.loss.mu_squared is not None
     assert priced.loss.mu_squared <= mu_of_budget(price.epsilon, price.delta / 2) ** 2
     pure = measurement(plan, Price(Fraction(1), Fraction(1, 10**6)))
-    assert isinstance(pure.parts[0].mechanism, LaplaceThreshold)
+    assert isinstance(pure.parts[0].mechanism, Threshold)
+    assert isinstance(pure.parts[0].mechanism.noise, Laplace)
     assert (pure.loss.pure, pure.loss.keys_delta) == (1, Fraction(1, 10**6))
     assert priced.parts[0].mechanism.threshold < pure.parts[0].mechanism.threshold
 
@@ -105,15 +107,15 @@ def test_what_is_shown_is_its_noisy_count(bench: Bench) -> None:
     ],
 )
 @pytest.mark.parametrize("near", [-15, -5, 0, 7, 60, 1000])
-def test_intervals_hold_for_groups_that_are_shown(made: LaplaceThreshold | GaussianThreshold, near: int) -> None:
+def test_intervals_hold_for_groups_that_are_shown(made: Threshold, near: int) -> None:
     """By enumeration of the noise, among shown answers: the truth is missed with 5 %, or less for the steps' sake,
     however near the threshold it lies."""
     truth, missed, total = max(1, made.threshold + near), 0.0, 0.0
     for value in range(made.threshold, truth + 400):
-        if isinstance(made, LaplaceThreshold):
-            chance = math.exp(-abs(value - truth) / float(made.scale))
+        if isinstance(made.noise, Laplace):
+            chance = math.exp(-abs(value - truth) / float(made.noise.scale))
         else:
-            chance = math.exp(-(((value - truth) / float(made.sigma)) ** 2) / 2)
+            chance = math.exp(-(((value - truth) / float(made.noise.sigma)) ** 2) / 2)
         total += chance
         if chance > 1e-14:
             ((low, high),) = shown_intervals(made, [value], 0.05)

@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet.accounting import Approximate, Filter, Gaussian, Loss, Pure
 from discreet.audit.interaction import Guard, gain, worst_case
-from discreet.mechanisms import AboveThreshold, Laplace, LaplaceThreshold, NoisyMax
+from discreet.mechanisms import AboveThreshold, Laplace, NoisyMax, Threshold
 from discreet.noise import discrete_laplace
 from discreet.reference.response import RandomisedResponse
 from discreet.trusted.ring_b import gdp_filter as residue
@@ -54,24 +54,24 @@ class OnceForAll(Laplace):
         return [value + noise for value in exact]
 
 
-class LowThreshold(LaplaceThreshold):
+class LowThreshold(Threshold):
     """A threshold that nothing certifies."""
 
     def __post_init__(self) -> None:
         pass
 
 
-class BareThreshold(LaplaceThreshold):
+class BareThreshold(Threshold):
     """A group of `threshold` persons is shown: no noise."""
 
-    def release(self, persons: Sequence[int]) -> list[bool]:
-        return [count >= self.threshold for count in persons]
+    def counts(self, persons: Sequence[int]) -> list[int | None]:
+        return [count if count >= self.threshold else None for count in persons]
 
 
-def continuous_threshold(epsilon: Fraction, delta: Fraction, cells: int) -> LaplaceThreshold:
+def continuous_threshold(epsilon: Fraction, delta: Fraction, cells: int) -> Threshold:
     """k = 1 − λ·ln(2δ), which is right for continuous noise and "> k", with integer noise and "≥ k"."""
     scale, share = cells / epsilon, float(delta / cells)
-    return LowThreshold(scale, math.ceil(1 - float(scale) * math.log(2 * share)), cells, delta)
+    return LowThreshold(Laplace(scale), math.ceil(1 - float(scale) * math.log(2 * share)), cells, delta)
 
 
 @dataclass(frozen=True)

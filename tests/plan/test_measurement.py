@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from discreet.accounting import Approximate, DiscreteLaplace, Pure
 from discreet.accounting import Gaussian as GaussianLoss
-from discreet.mechanisms import Ball, Gaussian, Laplace, LaplaceThreshold
+from discreet.mechanisms import Ball, Gaussian, Laplace, Threshold
 from discreet.plan.measurement import Price
 from discreet.plan.split import measurement
 from discreet.trusted.ring_a.curves import delta_bounds, mu_of_budget
@@ -60,7 +60,8 @@ def test_private_keys_cost_epsilon_and_their_delta(
     assert measured.loss.pure == epsilon
     assert measured.loss.keys_delta == delta
     (keys,) = [part for part in measured.parts if part.part.kind == "keys"]
-    assert isinstance(keys.mechanism, LaplaceThreshold)
+    assert isinstance(keys.mechanism, Threshold)
+    assert isinstance(keys.mechanism.noise, Laplace)
     assert keys.mechanism.cells == keys.sensitivity.cells
     columns = sum(output.kind != "key" for output in measured.plan.outputs)
     used = sum(output.kind != "key" and measured.parts[output.index] is keys for output in measured.plan.outputs)

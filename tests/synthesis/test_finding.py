@@ -15,7 +15,7 @@ import discreet
 from discreet.catalog import declare
 from discreet.catalog.model import Declaration, EngineLimits
 from discreet.engines.duckdb.driver import DuckDB
-from discreet.mechanisms import GaussianThreshold, gaussian_threshold
+from discreet.mechanisms import Gaussian, Threshold, gaussian_threshold
 from discreet.reference.partition import PartitionSelection
 from discreet.synthesis.columns import published
 from discreet.synthesis.publication import PublishOptions, finder_of, publication
@@ -70,10 +70,11 @@ def test_a_person_with_rows_in_several_groups_shares_delta_among_them() -> None:
 def test_a_lowered_threshold_is_no_mechanism_and_less_noise_is_another_price() -> None:
     call = publication(declaration(one_row_per_person=True), PublishOptions(table="t", epsilon=1, columns=["town"]))
     mechanism = call.finders["town"].parts[0].mechanism
-    assert isinstance(mechanism, GaussianThreshold)
+    assert isinstance(mechanism, Threshold)
+    assert isinstance(mechanism.noise, Gaussian)
     with pytest.raises(ValueError, match="above delta"):
         replace(mechanism, threshold=mechanism.threshold - 2)
-    halved = replace(mechanism, sigma=mechanism.sigma / 2)
+    halved = replace(mechanism, noise=Gaussian(mechanism.noise.sigma / 2))
     assert mechanism.loss() in call.declared.parts
     assert halved.loss() not in call.declared.parts
 

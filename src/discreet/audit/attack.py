@@ -25,8 +25,8 @@ from discreet.catalog import Table
 from discreet.engines.protocol import Row
 from discreet.errors import EngineError
 from discreet.ledger import Ledger, Reserved, Stored
-from discreet.mechanisms import Ball, Gaussian, GaussianThreshold
-from discreet.plan.measurement import Measurement, Threshold
+from discreet.mechanisms import Ball, Gaussian, Threshold
+from discreet.plan.measurement import Measurement
 from discreet.trusted.ring_a.gate import Door
 from discreet.trusted.ring_a.measurement import Measured
 from discreet.trusted.ring_a.nodes import project_of
@@ -189,10 +189,11 @@ class Attack:
                 len(moved) > mechanism.cells or max((size for _, size in moved), default=0) > 1
             ):
                 return math.inf
-            if isinstance(mechanism, Gaussian | GaussianThreshold):
-                square += sum(size * size for _, size in moved) / float(mechanism.sigma) ** 2
+            noise = mechanism.noise if isinstance(mechanism, Threshold) else mechanism
+            if isinstance(noise, Gaussian):
+                square += sum(size * size for _, size in moved) / float(noise.sigma) ** 2
                 continue
-            pure += sum(size for _, size in moved) / float(mechanism.scale)
+            pure += sum(size for _, size in moved) / float(noise.scale)
         return pure if self.claim.mu is None else math.sqrt(square)
 
     def _change(self) -> Result:

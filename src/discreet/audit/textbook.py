@@ -22,9 +22,9 @@ from discreet.mechanisms import (
     Gaussian,
     Laplace,
     LaplaceShares,
-    LaplaceThreshold,
     NoisyMax,
     PermuteAndFlip,
+    Threshold,
     TopK,
 )
 from discreet.reference.partition import PartitionSelection
@@ -106,14 +106,18 @@ def _towards(outcome: Sequence[float], sides: Sequence[Sequence[int]]) -> float:
     return float(sum(abs(x - a) - abs(x - b) for x, a, b in zip(outcome, first, second, strict=True)))
 
 
-def groups(mechanism: LaplaceThreshold | PartitionSelection, sizes: DrawCounts) -> list[Target]:
+def groups(mechanism: Threshold | PartitionSelection, sizes: DrawCounts) -> list[Target]:
     """Private keys. A neighbour is the number of persons in each of some groups; in a group of 0 nobody has a row."""
     claim = Claim.of(mechanism.loss())
     chance, turn = _chance(mechanism)
     cells = mechanism.cells
 
     def release(persons: Sequence[int]) -> tuple[bool, ...]:
-        found = iter(mechanism.release([count for count in persons if count]))
+        held = [count for count in persons if count]
+        if isinstance(mechanism, PartitionSelection):
+            found = iter(mechanism.release(held))
+        else:
+            found = iter([count is not None for count in mechanism.counts(held)])
         return tuple(bool(next(found)) if count else False for count in persons)
 
     def outcomes(persons: Sequence[int]) -> Distribution:
@@ -126,7 +130,8 @@ def groups(mechanism: LaplaceThreshold | PartitionSelection, sizes: DrawCounts) 
         mixed = [((0, turn), (1, turn + 1))] if cells > 1 else []
         return [(outcomes(one), outcomes(two), f"groups of {one} and {two}") for one, two in alone + moved + mixed]
 
-    name = f"{mechanism.name}, {cells} groups" if cells > 1 else mechanism.name
+    name = mechanism.name if isinstance(mechanism, PartitionSelection) else "Laplace threshold"
+    name = f"{name}, {cells} groups" if cells > 1 else name
     near = (turn,) * cells, (turn + 1,) * cells
     found: list[Target] = [ExactAttack(name, claim, pairs)]
     for neighbours in (((0,) * cells, (1,) * cells), near, (near[0], (turn - 1,) * cells)):
@@ -139,13 +144,14 @@ def groups(mechanism: LaplaceThreshold | PartitionSelection, sizes: DrawCounts) 
     return found
 
 
-def _chance(mechanism: LaplaceThreshold | PartitionSelection) -> tuple[Callable[[int], float], int]:
+def _chance(mechanism: Threshold | PartitionSelection) -> tuple[Callable[[int], float], int]:
     """With which probability a group of so many is shown, and from how many on more often than not."""
     if isinstance(mechanism, PartitionSelection):
         known = mechanism
         turn = next(count for count in range(1, 10**6) if known.chance(count) >= Fraction(1, 2))
         return lambda persons: float(known.chance(persons)), turn
-    threshold, law = mechanism.threshold, pmf.laplace_law(float(mechanism.scale))
+    assert isinstance(mechanism.noise, Laplace)
+    threshold, law = mechanism.threshold, pmf.laplace_law(float(mechanism.noise.scale))
     # P(X ≥ j) = P(X ≤ −j), which loses no digits
     return lambda persons: law(persons - threshold) if persons else 0.0, threshold
 
@@ -167,7 +173,7 @@ def _least_margin() -> Result:
         found = -math.expm1(made.cells * math.log1p(-alone(1)))
         if found / float(made.delta) > worst:
             worst, event = found / float(made.delta), f"ε {epsilon}, {cells} own groups of one person"
-            chosen = Claim(float(made.loss().epsilon), float(made.delta), of_delta=True)
+            chosen = Claim(float(epsilon), float(made.delta), of_delta=True)
     found = worst * chosen.delta
     return Result("thresholds at 36 prices", "exact", chosen, found, chosen.exceeded(found), event)
 

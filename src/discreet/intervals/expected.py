@@ -10,7 +10,7 @@ import numpy as np
 from discreet.intervals import combined, joint, sums, watched
 from discreet.intervals.moments import moment_error
 from discreet.intervals.noise import CONFIDENCE, half_width
-from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, LaplaceThreshold
+from discreet.mechanisms import Ball, Gaussian, Laplace, Threshold
 from discreet.plan.measurement import Measurement
 from discreet.plan.outputs import Output, OutputKind
 from discreet.trusted.ring_a.lattice import Lattice
@@ -75,7 +75,7 @@ def half_width_of(output: Output, measured: Measured, miss: float) -> float:
     """How far a count or a sum may lie from the truth. A count that decides whether its group is shown: in a group far
     above the threshold."""
     mechanism = measured.mechanism
-    if isinstance(mechanism, LaplaceThreshold | GaussianThreshold):
+    if isinstance(mechanism, Threshold):
         return half_width(mechanism.noise, [1.0], miss)
     if isinstance(mechanism, sums.Summed):
         return sums.half_width(mechanism, output.weights, miss)

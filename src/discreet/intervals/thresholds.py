@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from discreet.mechanisms import GaussianThreshold, Laplace, LaplaceThreshold
-
-Threshold = LaplaceThreshold | GaussianThreshold
+from discreet.mechanisms import Laplace, Threshold
 
 
 def shown_intervals(mechanism: Threshold, noisy: Sequence[int], miss: float) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from discreet.mechanisms.lowest_threshold import gaussian_threshold, laplace_threshold
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
-from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold
+from discreet.trusted.ring_a.threshold import Threshold
 from discreet.trusted.ring_b.joint import Ball
 from discreet.trusted.ring_b.logarithmic import Bounds, Edge, LogarithmicRange
 from discreet.trusted.ring_b.noisy_max import NoisyMax
@@ -24,15 +24,14 @@ __all__ = [
     "Edge",
     "ExponentialMechanism",
     "Gaussian",
-    "GaussianThreshold",
     "Laplace",
     "LaplaceShares",
-    "LaplaceThreshold",
     "LargestShares",
     "LogarithmicRange",
     "NoisyMax",
     "PermuteAndFlip",
     "Quantiles",
+    "Threshold",
     "TopK",
     "Watch",
     "Winners",

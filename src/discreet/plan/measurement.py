@@ -10,12 +10,11 @@ from discreet.plan.outputs import Output
 from discreet.plan.profile import Chosen
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
 from discreet.trusted.ring_a.expressions import Expression
-from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold
+from discreet.trusted.ring_a.threshold import Threshold
 from discreet.trusted.ring_b.joint import Ball
 from discreet.trusted.ring_b.order_statistics import Bounds
 from discreet.trusted.ring_b.questions import QuestionMeasurement, QuestionPlan
 
-Threshold = LaplaceThreshold | GaussianThreshold
 Mechanism = Laplace | Gaussian | Ball | Threshold
 
 

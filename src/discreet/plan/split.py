@@ -11,7 +11,7 @@ from typing import assert_never
 
 from discreet.errors import QuestionError
 from discreet.mechanisms.lowest_threshold import gaussian_threshold, laplace_threshold
-from discreet.plan.measurement import Measurement, Mechanism, Plan, Price, Threshold
+from discreet.plan.measurement import Measurement, Mechanism, Plan, Price
 from discreet.plan.outputs import OutputKind
 from discreet.plan.planner import Request
 from discreet.plan.planner import plan as planned
@@ -22,7 +22,7 @@ from discreet.trusted.ring_a.loss import Approximate, Pure
 from discreet.trusted.ring_a.measurement import Measured
 from discreet.trusted.ring_a.nodes import Part, PartKind
 from discreet.trusted.ring_a.sensitivity import Sensitivity, sensitivity
-from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold
+from discreet.trusted.ring_a.threshold import Threshold
 from discreet.trusted.ring_b.joint import Ball
 from discreet.trusted.ring_b.logarithmic import LogarithmicRange
 from discreet.trusted.ring_b.order_statistics import (
@@ -187,7 +187,7 @@ def _ratio(gaussian: tuple[Measured, ...], laplace: tuple[Measured, ...], uses: 
     """The mean of the errors' quotients; of thresholds too, which stand for what is left out."""
     total = 0.0
     for one, other, count in zip(gaussian, laplace, uses, strict=True):
-        if isinstance(one.mechanism, GaussianThreshold) and isinstance(other.mechanism, LaplaceThreshold):
+        if isinstance(one.mechanism, Threshold) and isinstance(other.mechanism, Threshold):
             below = other.mechanism.noise.expected_error
             noise = one.mechanism.noise.expected_error / below if below else math.inf
             total += (count - 1) * noise + one.mechanism.threshold / other.mechanism.threshold

@@ -16,7 +16,7 @@ from discreet.intervals.expected import ends, grid_of, half_width_of, share_of, 
 from discreet.intervals.moments import moments
 from discreet.intervals.noise import CONFIDENCE, mean_interval, mean_quantile
 from discreet.intervals.thresholds import shown_intervals
-from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, LaplaceThreshold
+from discreet.mechanisms import Ball, Gaussian, Laplace, Threshold
 from discreet.plan.left_out import unit
 from discreet.plan.measurement import Measurement, Plan
 from discreet.plan.outputs import Output, OutputKind
@@ -182,7 +182,7 @@ def _column(
 ) -> tuple[list[float], list[Interval]]:
     if output.kind is OutputKind.MEAN:
         return _means(output, measured, vectors, miss)
-    if isinstance(measured.mechanism, LaplaceThreshold | GaussianThreshold):
+    if isinstance(measured.mechanism, Threshold):
         near = shown_intervals(measured.mechanism, vectors[0], miss)
         return list(vectors[0]), list(near)
     wide = half_width_of(output, measured, miss)

@@ -39,7 +39,7 @@ from typing import Any
 
 from discreet.intervals.expected import size_of
 from discreet.intervals.noise import CONFIDENCE, half_width
-from discreet.mechanisms import GaussianThreshold, Laplace, LaplaceThreshold
+from discreet.mechanisms import Laplace, Threshold
 from discreet.plan.left_out import (
     Kept,
     Limit,
@@ -355,7 +355,7 @@ def shown_from(measurement: Measurement) -> int | None:
         return None
     sure = 0
     for measured in measurement.parts:
-        if isinstance(measured.mechanism, LaplaceThreshold | GaussianThreshold):
+        if isinstance(measured.mechanism, Threshold):
             sure = measured.mechanism.threshold + measured.mechanism.noise.half_width(2 * CONFIDENCE - 1)
     return sure
 

@@ -21,7 +21,7 @@ from discreet.intervals import chosen
 from discreet.intervals.expected import GROUP_FOR_MEANS, error_of
 from discreet.intervals.noise import CONFIDENCE
 from discreet.intervals.sums import Summed
-from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, LaplaceThreshold
+from discreet.mechanisms import Ball, Gaussian, Laplace, Threshold
 from discreet.plan.measurement import Measurement, Plan
 from discreet.plan.outputs import Output, OutputKind
 from discreet.release import cells
@@ -52,8 +52,6 @@ of these, the dearest first, what it needs is looked for."""
 
 Meaning = tuple[TotalKind, Quantity | None, tuple[int, int] | None]
 """What a total adds up: its kind, of what, and the bounds of a person's own total."""
-
-_THRESHOLDS = LaplaceThreshold | GaussianThreshold
 
 Combination = Mapping[Meaning, Fraction]
 """An exact number, as weights of totals."""
@@ -129,7 +127,7 @@ def reused(asked: Measurement, known: Measurement, table: Table) -> ReusableMeas
     parts = {
         output.index for output in outputs if output.kind not in (OutputKind.KEY, OutputKind.SPECIAL) and not output.of
     }
-    parts |= {place for place, measured in enumerate(known.parts) if isinstance(measured.mechanism, _THRESHOLDS)}
+    parts |= {place for place, measured in enumerate(known.parts) if isinstance(measured.mechanism, Threshold)}
     specials = {output.index for output in outputs if output.kind is OutputKind.SPECIAL}
     return _picked(asked, known, outputs, sorted(parts), sorted(specials))
 
@@ -210,7 +208,7 @@ def _limits(root: Aggregate) -> list[tuple[str, int]]:
 def _shown(asked: Measurement, known: Measurement) -> bool:
     """Whether groups are found as `asked` would find them: where keys are private, from as few persons on."""
     one, other = (
-        [measured.mechanism for measured in measurement.parts if isinstance(measured.mechanism, _THRESHOLDS)]
+        [measured.mechanism for measured in measurement.parts if isinstance(measured.mechanism, Threshold)]
         for measurement in (asked, known)
     )
     return len(one) == len(other) and all(
@@ -247,7 +245,7 @@ def _number(
     wanted = _meant(output, own.part, meant)
     best, least = None, math.inf if any_error else error_of(output, own, 1 - CONFIDENCE, GROUP_FOR_MEANS)
     for place, measured in enumerate(known):
-        if isinstance(own.mechanism, _THRESHOLDS) == isinstance(measured.mechanism, _THRESHOLDS):
+        if isinstance(own.mechanism, Threshold) == isinstance(measured.mechanism, Threshold):
             for weights in _made(output, wanted, measured.part, held):
                 made = replace(output, index=place, weights=weights)
                 error = error_of(made, measured, 1 - CONFIDENCE, GROUP_FOR_MEANS)

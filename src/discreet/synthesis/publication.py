@@ -20,7 +20,7 @@ from discreet.catalog.orders import apart
 from discreet.errors import refused
 from discreet.markov import Domain, fit
 from discreet.markov.tree import junction_tree
-from discreet.mechanisms import GaussianThreshold, gaussian_threshold
+from discreet.mechanisms import gaussian_threshold
 from discreet.plan.measurement import Measurement, Price
 from discreet.procedures.arguments import amount, epsilon_of, private_table, whole
 from discreet.release.content import Cost
@@ -427,7 +427,7 @@ def finder_of(
     question = lower(f'SELECT "{name}" FROM "{source}" GROUP BY "{name}"', declaration, lambda *_: [])
     (part,) = question.plan.parts
     bound = sensitivity(question.plan.root, part)
-    mechanism: GaussianThreshold = gaussian_threshold(mu_squared, delta, bound.l1)
+    mechanism = gaussian_threshold(mu_squared, delta, bound.l1)
     return question.table, Measurement(question.plan, (mechanism,), price=Price(Fraction(1), delta))
 
 

@@ -15,7 +15,7 @@ from discreet.errors import EngineError, QuestionError
 from discreet.ledger import Stored
 from discreet.markov import Clique, Domain
 from discreet.markov.tree import junction_tree
-from discreet.mechanisms import GaussianThreshold
+from discreet.mechanisms import Gaussian, Threshold
 from discreet.release.content import ReleaseContent
 from discreet.synthesis.adaptive import LIMIT, Beforehand, Progress, SeenCounts, SynthesisResult, synthesise
 from discreet.synthesis.cells import NoisyHistogram, gathered, refined
@@ -295,11 +295,12 @@ def _seen(call: Publication, found: FoundPrefixes, numbers: Mapping[Value, int])
     if call.schedule.moved > 1:
         return seen
     mechanism = call.finders[cells.column.name].parts[0].mechanism
-    assert isinstance(mechanism, GaussianThreshold)
+    assert isinstance(mechanism, Threshold)
+    assert isinstance(mechanism.noise, Gaussian)
     counts = np.zeros(cells.size, np.int64)
     counts[: len(numbers)] = [numbers[value] for value in cells.values]
     some = np.arange(cells.size) < len(numbers)
-    return [*seen, SeenCounts(counts, some, mechanism.sigma)] if numbers else seen
+    return [*seen, SeenCounts(counts, some, mechanism.noise.sigma)] if numbers else seen
 
 
 def _looked_at(one: PublishedColumn, looks: Mapping[str, NoisyHistogram]) -> Binned:

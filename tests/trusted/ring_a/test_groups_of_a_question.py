@@ -19,7 +19,7 @@ from discreet.trusted.ring_a.groups import (
 from discreet.trusted.ring_a.measurement import CertifiedMeasurement, ExactPlan, Mechanism, NoisyGroups
 from discreet.trusted.ring_a.nodes import Aggregate, Key, Part, PartKind, Project, Root, Scan, Total, TotalKind, Vector
 from discreet.trusted.ring_a.table import Column, Source, SourceKind, Table, Type
-from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold
+from discreet.trusted.ring_a.threshold import Threshold
 from discreet.trusted.ring_b.monotone import monotone_count, one_vector
 
 COLUMNS = (Column("g", Type.TEXT, values=("x", "y")), Column("h", Type.NUMBER))
@@ -64,12 +64,10 @@ def test_public_groups_are_shown_with_the_empty_ones() -> None:
 
 @pytest.mark.parametrize(
     "threshold",
-    [LaplaceThreshold(HARDLY, 3, 1, Fraction(1, 1000)), GaussianThreshold(HARDLY, 3, 1, Fraction(1, 1000))],
+    [Threshold(noise, 3, 1, Fraction(1, 1000)) for noise in (Laplace(HARDLY), Gaussian(HARDLY))],
 )
 @pytest.mark.parametrize("first", [True, False])
-def test_groups_below_the_threshold_are_gone_from_every_part(
-    threshold: LaplaceThreshold | GaussianThreshold, first: bool
-) -> None:
+def test_groups_below_the_threshold_are_gone_from_every_part(threshold: Threshold, first: bool) -> None:
     """Their noisy numbers too; those that are shown stand in the order of their keys, NULL last."""
     rows: list[Row] = [
         ((None,), (8, 4)),

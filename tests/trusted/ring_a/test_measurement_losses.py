@@ -28,7 +28,7 @@ from discreet.trusted.ring_a.nodes import (
 )
 from discreet.trusted.ring_a.sensitivity import Sensitivity
 from discreet.trusted.ring_a.table import Column, Relation, Source, SourceKind, Table, Type, as_table
-from discreet.trusted.ring_a.threshold import LaplaceThreshold
+from discreet.trusted.ring_a.threshold import Threshold
 
 PUBLIC, PRIVATE = Key("g", Type.TEXT, ("x", "y")), Key("h", Type.TEXT, None)
 ONE = (Vector(((0, 1),)),)
@@ -134,7 +134,7 @@ THRESHOLDS = [
 
 @pytest.mark.parametrize("threshold", THRESHOLDS)
 @pytest.mark.parametrize("bound", [Sensitivity(3, 1, 3, 3, 1), Sensitivity(2, 1, 2, 2, 1), Sensitivity(1, 0, 0, 0, 0)])
-def test_a_threshold_holds_for_as_many_groups_as_it_knows_of(threshold: LaplaceThreshold, bound: Sensitivity) -> None:
+def test_a_threshold_holds_for_as_many_groups_as_it_knows_of(threshold: Threshold, bound: Sensitivity) -> None:
     assert part_loss(threshold, KEYS, bound) == threshold.loss()
 
 
@@ -148,14 +148,14 @@ def test_a_threshold_holds_for_as_many_groups_as_it_knows_of(threshold: LaplaceT
         (0, Sensitivity(3, 1, 3, 3, 1)),
     ],
 )
-def test_a_threshold_made_for_less_has_no_loss(threshold: LaplaceThreshold, vectors: int, bound: Sensitivity) -> None:
+def test_a_threshold_made_for_less_has_no_loss(threshold: Threshold, vectors: int, bound: Sensitivity) -> None:
     with pytest.raises(ValueError, match="counts each person once"):
         part_loss(threshold, Part(PartKind("keys"), ONE * vectors), bound)
 
 
 @pytest.mark.parametrize("threshold", THRESHOLDS)
 @pytest.mark.parametrize("kind", ["count", "joint", "persons", "sum"])
-def test_a_threshold_is_for_keys(threshold: LaplaceThreshold, kind: str) -> None:
+def test_a_threshold_is_for_keys(threshold: Threshold, kind: str) -> None:
     with pytest.raises(ValueError, match="the part that finds the keys"):
         part_loss(threshold, Part(PartKind(kind), ONE), ONCE)
 

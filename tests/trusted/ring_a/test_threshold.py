@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from discreet.accounting import Approximate
-from discreet.mechanisms import LaplaceThreshold, laplace_threshold
+from discreet.mechanisms import Laplace, Threshold, laplace_threshold
 
 KIND = "exact"
 
@@ -47,13 +47,13 @@ def test_a_lone_person_is_shown_with_at_most_delta(epsilon: Fraction, delta: Fra
     """In one group with at most delta/cells, in any of `cells` groups with at most delta; a threshold lower by one
     would show too many; and the loss is what was asked for."""
     mechanism = laplace_threshold(epsilon, delta, cells)
-    alone = shown(1, mechanism.scale, mechanism.threshold)
+    alone = shown(1, mechanism.noise.scale, mechanism.threshold)
     assert alone <= real(delta) / cells
     assert 1 - (1 - alone) ** cells <= real(delta)
     if mechanism.threshold > 2:
-        assert shown(1, mechanism.scale, mechanism.threshold - 1) > real(delta) / cells
+        assert shown(1, mechanism.noise.scale, mechanism.threshold - 1) > real(delta) / cells
     assert mechanism.loss() == Approximate(epsilon, delta)
-    assert mechanism.scale == cells / epsilon
+    assert mechanism.noise.scale == cells / epsilon
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "cells"), CASES)
@@ -64,7 +64,7 @@ def test_groups_of_others_are_shown_or_not_with_a_ratio_of_the_loss(
     mechanism = laplace_threshold(epsilon, delta, cells)
     most = mpmath.exp(real(epsilon) / cells) * (1 + mpmath.mpf(10) ** -40)
     for persons in {1, 2, max(1, mechanism.threshold - 1), mechanism.threshold, mechanism.threshold + 5}:
-        one, two = (shown(n, mechanism.scale, mechanism.threshold) for n in (persons, persons + 1))
+        one, two = (shown(n, mechanism.noise.scale, mechanism.threshold) for n in (persons, persons + 1))
         for first, second in ((one, two), (1 - one, 1 - two)):
             assert first <= most * second
             assert second <= most * first
@@ -76,9 +76,9 @@ def test_groups_of_others_are_shown_or_not_with_a_ratio_of_the_loss(
 def test_rounding_the_continuous_threshold_would_not_do(epsilon: Fraction, delta: Fraction, cells: int) -> None:
     """The threshold for continuous noise, 1 − scale·ln(2·delta/cells), rounded to the nearest integer, is caught."""
     mechanism = laplace_threshold(epsilon, delta, cells)
-    rounded = round(1 - float(mechanism.scale) * math.log(2 * float(delta / cells)))
+    rounded = round(1 - float(mechanism.noise.scale) * math.log(2 * float(delta / cells)))
     assert rounded < mechanism.threshold
-    assert shown(1, mechanism.scale, rounded) > real(delta) / cells
+    assert shown(1, mechanism.noise.scale, rounded) > real(delta) / cells
 
 
 def test_known_thresholds() -> None:
@@ -91,8 +91,8 @@ def test_known_thresholds() -> None:
 def test_a_tiny_price_is_worked_out_at_once() -> None:
     """Scales up to 10^20: by halving, not by counting."""
     mechanism = laplace_threshold(Fraction(1, 10**9), Fraction(1, 10**9), 2**31)
-    assert shown(1, mechanism.scale, mechanism.threshold) <= real(Fraction(1, 10**9)) / 2**31
-    assert shown(1, mechanism.scale, mechanism.threshold - 1) > real(Fraction(1, 10**9)) / 2**31
+    assert shown(1, mechanism.noise.scale, mechanism.threshold) <= real(Fraction(1, 10**9)) / 2**31
+    assert shown(1, mechanism.noise.scale, mechanism.threshold - 1) > real(Fraction(1, 10**9)) / 2**31
 
 
 def test_released_groups_follow_the_probabilities() -> None:
@@ -100,10 +100,10 @@ def test_released_groups_follow_the_probabilities() -> None:
 
     Power: a threshold that is lower by one, or noise of half the scale, is found with certainty.
     """
-    mechanism, size = LaplaceThreshold(Fraction(1), 4, 1, Fraction(1, 20)), 20_000
+    mechanism, size = Threshold(Laplace(Fraction(1)), 4, 1, Fraction(1, 20)), 20_000
     for persons in (1, 2, 4):
-        seen = sum(mechanism.release([persons] * size))
-        probability = float(shown(persons, mechanism.scale, mechanism.threshold))
+        seen = sum(count is not None for count in mechanism.counts([persons] * size))
+        probability = float(shown(persons, mechanism.noise.scale, mechanism.threshold))
         assert stats.binomtest(seen, size, probability).pvalue > LEVEL
 
 
@@ -115,4 +115,4 @@ def test_a_threshold_needs_a_delta(delta: str) -> None:
 
 def test_groups_that_nobody_touches_have_no_key() -> None:
     with pytest.raises(ValueError, match="at least one person"):
-        laplace_threshold(Fraction(1), Fraction(1, 10**6), 1).release([5, 0])
+        laplace_threshold(Fraction(1), Fraction(1, 10**6), 1).counts([5, 0])

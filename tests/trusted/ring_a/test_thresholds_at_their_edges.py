@@ -11,11 +11,11 @@ import mpmath
 import pytest
 
 from discreet.mechanisms.lowest_threshold import _least, gaussian_threshold, laplace_threshold
+from discreet.trusted.ring_a.additive import Gaussian, Laplace
 from discreet.trusted.ring_a.exact import sqrt_ceiling
 from discreet.trusted.ring_a.loss import Approximate, EquivalentGaussian
 from discreet.trusted.ring_a.threshold import (
-    GaussianThreshold,
-    LaplaceThreshold,
+    Threshold,
     gaussian_tail,
     laplace_tail,
 )
@@ -41,13 +41,13 @@ def test_the_gaussian_threshold_is_the_lowest_that_holds(mu_squared: Fraction, d
     made = gaussian_threshold(mu_squared, delta, cells)
 
     def alone(threshold: int) -> Any:
-        return mpmath.ncdf(-(threshold - mpmath.mpf("1.5")) / real(made.sigma))
+        return mpmath.ncdf(-(threshold - mpmath.mpf("1.5")) / real(made.noise.sigma))
 
     assert alone(made.threshold) <= real(delta) / cells
     assert made.threshold == 2 or alone(made.threshold - 1) > real(delta) / cells
-    assert made.sigma == sqrt_ceiling(cells / mu_squared)
+    assert made.noise.sigma == sqrt_ceiling(cells / mu_squared)
     assert (made.cells, made.delta) == (cells, delta)
-    assert made.loss() == EquivalentGaussian(sqrt_ceiling(cells / made.sigma**2), delta)
+    assert made.loss() == EquivalentGaussian(sqrt_ceiling(cells / made.noise.sigma**2), delta)
 
 
 @pytest.mark.parametrize(
@@ -67,40 +67,40 @@ MADE = [laplace_threshold(Fraction(2), MILLE, 3), gaussian_threshold(Fraction(2)
 
 
 @pytest.mark.parametrize("made", MADE)
-def test_a_threshold_is_certified_however_it_is_made(made: LaplaceThreshold | GaussianThreshold) -> None:
+def test_a_threshold_is_certified_however_it_is_made(made: Threshold) -> None:
     """Lower by one, for a smaller delta, with more noise or for more groups, it would show a lone person too often."""
-    kind = type(made)
-    size = made.scale if isinstance(made, LaplaceThreshold) else made.sigma
-    assert kind(size, made.threshold, made.cells, made.delta) == made
-    assert kind(size, made.threshold + 1, made.cells, made.delta).threshold == made.threshold + 1
-    assert kind(size, made.threshold, 1, made.delta / 3).cells == 1
+    noise = made.noise
+    more = Laplace(2 * noise.scale) if isinstance(noise, Laplace) else Gaussian(2 * noise.sigma)
+    assert Threshold(noise, made.threshold, made.cells, made.delta) == made
+    assert Threshold(noise, made.threshold + 1, made.cells, made.delta).threshold == made.threshold + 1
+    assert Threshold(noise, made.threshold, 1, made.delta / 3).cells == 1
     for bad in (
-        (size, made.threshold - 1, 3, MILLE),
-        (size * 2, made.threshold, 3, MILLE),
-        (size, made.threshold, 9, MILLE),
-        (size, made.threshold, 3, MILLE / 3),
+        (noise, made.threshold - 1, 3, MILLE),
+        (more, made.threshold, 3, MILLE),
+        (noise, made.threshold, 9, MILLE),
+        (noise, made.threshold, 3, MILLE / 3),
     ):
         with pytest.raises(ValueError, match="shown with a probability above delta"):
-            kind(*bad)
+            Threshold(*bad)
 
 
-@pytest.mark.parametrize("kind", [LaplaceThreshold, GaussianThreshold])
-def test_a_threshold_of_one_shows_whoever_is_there(kind: type[LaplaceThreshold | GaussianThreshold]) -> None:
+@pytest.mark.parametrize("kind", [Laplace, Gaussian])
+def test_a_threshold_of_one_shows_whoever_is_there(kind: type[Laplace | Gaussian]) -> None:
     """Also where so large a delta would pay for it: what is shown then follows from the noise alone."""
     for threshold in (1, 0, -5):
         with pytest.raises(ValueError, match="shown with a probability above delta"):
-            kind(Fraction(1), threshold, 1, Fraction(9999, 10_000))
-    assert kind(Fraction(1), 2, 1, Fraction(9999, 10_000)).threshold == 2
+            Threshold(kind(Fraction(1)), threshold, 1, Fraction(9999, 10_000))
+    assert Threshold(kind(Fraction(1)), 2, 1, Fraction(9999, 10_000)).threshold == 2
 
 
 def test_a_threshold_for_no_groups_is_refused() -> None:
     with pytest.raises(ValueError, match="shown with a probability above delta"):
-        LaplaceThreshold(Fraction(1), 50, 0, MILLE)
+        Threshold(Laplace(Fraction(1)), 50, 0, MILLE)
 
 
 def test_exactly_what_was_paid_for_is_enough() -> None:
     tail = laplace_tail(Fraction(3), 9)
-    assert LaplaceThreshold(Fraction(3), 10, 2, 2 * tail).loss() == Approximate(Fraction(2, 3), 2 * tail)
+    assert Threshold(Laplace(Fraction(3)), 10, 2, 2 * tail).loss() == Approximate(Fraction(2, 3), 2 * tail)
     assert laplace_threshold(Fraction(2, 3), 2 * tail, 2).threshold == 10
     tail = gaussian_tail(Fraction(2), 9, gaussian_tail(Fraction(2), 9, MILLE))
     assert tail == gaussian_tail(Fraction(2), 9, tail)  # worked out as precisely as it is compared
@@ -154,27 +154,24 @@ def test_the_least_that_is_safe_is_found_by_halving() -> None:
         assert min(asked) == 1
 
 
-SURE = [LaplaceThreshold(HARDLY, 3, 1, MILLE), GaussianThreshold(HARDLY, 3, 1, MILLE)]
+SURE = [Threshold(noise, 3, 1, MILLE) for noise in (Laplace(HARDLY), Gaussian(HARDLY))]
 
 
 @pytest.mark.parametrize("made", SURE)
-def test_groups_are_shown_from_the_threshold_on(made: LaplaceThreshold | GaussianThreshold) -> None:
+def test_groups_are_shown_from_the_threshold_on(made: Threshold) -> None:
     assert made.counts([1, 2, 3, 4, 50]) == [None, None, 3, 4, 50]
-    assert made.release([2, 3]) == [False, True]
 
 
 @pytest.mark.parametrize("made", SURE)
 @pytest.mark.parametrize("persons", [0, -1])
-def test_groups_that_nobody_touches_are_refused(made: LaplaceThreshold | GaussianThreshold, persons: int) -> None:
-    for ask in (made.counts, made.release):
-        with pytest.raises(ValueError, match="at least one person"):
-            ask([5, persons, 5])
+def test_groups_that_nobody_touches_are_refused(made: Threshold, persons: int) -> None:
+    with pytest.raises(ValueError, match="at least one person"):
+        made.counts([5, persons, 5])
 
 
 def test_the_noise_of_a_threshold_is_the_one_that_is_charged() -> None:
     laplace, gaussian = MADE
-    assert isinstance(laplace, LaplaceThreshold)
-    assert isinstance(gaussian, GaussianThreshold)
-    assert laplace.noise.scale == laplace.scale
-    assert gaussian.noise.sigma == gaussian.sigma
+    assert laplace.noise == Laplace(Fraction(3, 2))
     assert laplace.loss() == Approximate(Fraction(2), MILLE)
+    assert gaussian.noise == Gaussian(sqrt_ceiling(Fraction(3, 2)))
+    assert gaussian.loss() == EquivalentGaussian(sqrt_ceiling(3 / gaussian.noise.sigma**2), MILLE)

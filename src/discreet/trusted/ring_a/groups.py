@@ -12,7 +12,7 @@ from discreet.trusted.ring_a.measurement import CertifiedMeasurement, ExactPlan,
 from discreet.trusted.ring_a.nodes import Vector
 from discreet.trusted.ring_a.public_groups import Group, public_groups
 from discreet.trusted.ring_a.table import Table
-from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold
+from discreet.trusted.ring_a.threshold import Threshold
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def noisy_groups(engine: Engine, measurement: CertifiedMeasurement, table: Table
     parts: list[tuple[tuple[int, ...], ...]] = []
     for measured in measurement.parts:
         exact = [combined(vector, totals) for vector in measured.part.vectors]
-        if isinstance(measured.mechanism, LaplaceThreshold | GaussianThreshold):
+        if isinstance(measured.mechanism, Threshold):
             counts = measured.mechanism.counts(exact[0])
             shown = [count is not None for count in counts]
             parts.append((tuple(count or 0 for count in counts),))  # of those that are not shown, nothing is kept below

@@ -19,9 +19,7 @@ from discreet.trusted.ring_a.loss import Batch, Single
 from discreet.trusted.ring_a.nodes import Aggregate, Filter, Key, Part, PartKind, Root, Scan, project_of, scan_of
 from discreet.trusted.ring_a.sensitivity import Sensitivity, sensitivity
 from discreet.trusted.ring_a.table import Table, Value, as_table
-from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold
-
-Threshold = LaplaceThreshold | GaussianThreshold
+from discreet.trusted.ring_a.threshold import Threshold
 
 
 class Shaped(Protocol):
@@ -167,8 +165,7 @@ def _(mechanism: Gaussian, part: Part, bound: Sensitivity) -> Single:
     return mechanism.loss(bound.l2_squared)
 
 
-@part_loss.register(LaplaceThreshold)
-@part_loss.register(GaussianThreshold)
+@part_loss.register
 def _(mechanism: Threshold, part: Part, bound: Sensitivity) -> Single:
     if part.kind is not PartKind.KEYS:
         raise ValueError("a threshold is for the part that finds the keys")
