@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from discreet.trusted.ring_a import storing
 from discreet.trusted.ring_a.dialect import function
+from discreet.trusted.ring_a.names import column_name, table_name
 from discreet.trusted.ring_a.table import Column, Source, SourceKind, Table, Type
 
 DATES = re.compile(r"%([dmY])([./-])%(?!\1)([dmY])\2%(?!\1|\3)([dmY])")
@@ -28,8 +29,20 @@ def words_of(source: Source) -> str:
 
 
 def load_statements(table: Table, source: exp.Expression, key: str) -> tuple[list[exp.Expression], exp.Expression]:
-    """`storing.load_statements`, of values as the table's source writes them."""
-    return storing.load_statements(table, source, key, partial(as_read, table.source))
+    """The statements that build a table, of values as its source writes them (`storing.load_statement`), and the one
+    that fingerprints it."""
+    return [storing.load_statement(table, source, key, partial(as_read, table.source))], fingerprint(table)
+
+
+def fingerprint(table: Table) -> exp.Expression:
+    """The number of rows that are loaded, and hashes of what they hold."""
+    content = [exp.column(column_name(index)) for index in range(len(table.columns))]
+    facts = [
+        exp.Count(this=exp.Star()),
+        function("sum_of_hashes", *content),
+        function("hash_of_rows", *(node.copy() for node in content)),
+    ]
+    return exp.select(*facts).from_(exp.to_table(table_name(table)))
 
 
 def as_read(source: Source, column: Column) -> exp.Expression:

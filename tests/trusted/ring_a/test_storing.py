@@ -16,6 +16,7 @@ import pytest
 from sqlglot import exp
 
 from discreet.catalog import declare
+from discreet.catalog.formats import fingerprint
 from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.driver import DuckDB
@@ -25,7 +26,7 @@ from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.names import NOBODY, table_name
 from discreet.trusted.ring_a.nodes import Quantity
 from discreet.trusted.ring_a.quantities import quantity, steps_of
-from discreet.trusted.ring_a.storing import load_statements, positions
+from discreet.trusted.ring_a.storing import load_statement, positions
 from discreet.trusted.ring_a.table import LARGEST, Column, Source, SourceKind, Table, Type
 from discreet.trusted.ring_a.windows import PLACE, ROWS, WORD
 from discreet.trusted.ring_b.relation_statements import rows_of
@@ -214,11 +215,8 @@ class Store:
         self.connection.execute(f"CREATE OR REPLACE TABLE source ({', '.join(names)})")
         self.connection.executemany(f"INSERT INTO source VALUES ({', '.join('?' for _ in kinds)})", rows)
         self.connection.execute(f"DROP TABLE IF EXISTS {table_name(table)}")
-        statements, self.facts = load_statements(
-            table, exp.to_table("source"), "a key", lambda one: exp.column(one.name)
-        )
-        for statement in statements:
-            self.connection.execute(DUCKDB.text(statement))
+        statement = load_statement(table, exp.to_table("source"), "a key", lambda one: exp.column(one.name))
+        self.connection.execute(DUCKDB.text(statement))
         return self.connection.execute(f"SELECT {what} FROM {table_name(table)}").fetchall()
 
     def column(self, column: Column, kind: str, values: Sequence[Any]) -> list[Any]:
@@ -389,7 +387,7 @@ def test_the_fingerprint_is_of_all_that_the_rows_hold(store: Store) -> None:
 
     def facts(rows: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
         store.loaded(table, ["TEXT", "TEXT"], rows)
-        ((*found,),) = store.connection.execute(DUCKDB.text(store.facts)).fetchall()
+        ((*found,),) = store.connection.execute(DUCKDB.text(fingerprint(table))).fetchall()
         assert (
             tuple(found[1:])
             == store.connection.execute(

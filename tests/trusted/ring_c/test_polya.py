@@ -189,7 +189,7 @@ def test_smaller_shares_are_caught(scale: int, shares: int) -> None:
 def test_sums_of_shares_are_discrete_laplace(scale: int, shares: int) -> None:
     """60,000 sums of k shares, 3,000 of Python integers, against the closed form (p < 1e-6 fails)."""
     size = 60_000 if scale < 10**15 else 3_000
-    values = polya(scale, shares, (shares, size)).sum(axis=0)
+    values = polya(scale, shares, shares * size).reshape(shares, size).sum(axis=0)
     assert fit(values, laplace_cdf(float(scale)), float(scale)) > 1e-6
 
 

@@ -13,7 +13,7 @@ from discreet.trusted.ring_a.sampler import positive, sample
 LARGEST_TABLE = 32
 
 
-def rounded_gaussian(sigma: Number, size: int | tuple[int, ...]) -> Whole:
+def rounded_gaussian(sigma: Number, size: int) -> Whole:
     """Independent values of N(0, sigma²) rounded: P(X = k) = Φ((k + 1/2)/sigma) − Φ((k − 1/2)/sigma).
 
     `sigma` is taken as written, 0 < sigma ≤ 10^60. The result is an int64 array, or an object array of Python

@@ -23,7 +23,7 @@ DIGIT = 10
 WIDEST = 2048
 
 
-def discrete_laplace(scale: Number, size: int | tuple[int, ...]) -> Whole:
+def discrete_laplace(scale: Number, size: int) -> Whole:
     """Independent values with P(X = x) = (1 − q)/(1 + q) · q^|x| for all integers x, q = e^(−1/scale).
 
     `scale` is taken as written, 0 < scale ≤ 10^60. The result is an int64 array, or an object array of Python

@@ -1,10 +1,8 @@
-"""Argument checks, batching and output shape, shared by all samplers."""
+"""What a width may be, and drawing in blocks, shared by all samplers."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import prod
-from operator import index
 from typing import Protocol
 
 import numpy as np
@@ -39,26 +37,11 @@ def positive(value: Number, name: str) -> Fraction:
     return width
 
 
-def sample(sampler: Sampler, size: int | tuple[int, ...], words: Words | None = None) -> Whole:
-    """An array of the shape asked for. Raises ValueError on a size that is no shape."""
-    shape = _shape(size)
+def sample(sampler: Sampler, size: int, words: Words | None = None) -> Whole:
+    """So many independent values. Raises ValueError on a negative size."""
     source = SystemWords() if words is None else words
-    cells = prod(shape)
-    values: Whole = np.empty(cells, object if sampler.wide else np.int64)
-    for start in range(0, cells, BLOCK):
-        stop = min(start + BLOCK, cells)
+    values: Whole = np.empty(size, object if sampler.wide else np.int64)
+    for start in range(0, size, BLOCK):
+        stop = min(start + BLOCK, size)
         values[start:stop] = sampler.draw(source, stop - start)
-    return values.reshape(shape)
-
-
-def _shape(size: int | tuple[int, ...]) -> tuple[int, ...]:
-    parts = size if isinstance(size, tuple) else (size,)
-    try:
-        shape = tuple(index(part) for part in parts)
-    except TypeError as error:
-        raise ValueError("size must be an integer or a tuple of integers") from error
-    if any(isinstance(part, bool) for part in parts):
-        raise ValueError("size must be an integer or a tuple of integers")
-    if any(part < 0 for part in shape):
-        raise ValueError("size must not be negative")
-    return shape
+    return values

@@ -40,11 +40,8 @@ Read = Callable[[Column], exp.Expression]
 """What is read of a column of the source, before it is made the column's type."""
 
 
-def load_statements(
-    table: Table, source: exp.Expression, key: str, read: Read
-) -> tuple[list[exp.Expression], exp.Expression]:
-    """The statements that build a table of a source, under the engine's own names, typed, clamped and cut, and the one
-    that fingerprints it.
+def load_statement(table: Table, source: exp.Expression, key: str, read: Read) -> exp.Expression:
+    """The statement that builds a table of a source, under the engine's own names, typed, clamped and cut.
 
     Of a person with more than `Table.stored` rows so many are kept, and all have what windows read (`windows.of_rows`):
     a position depends on the person's own rows only, which a place in the source would not. Where one row a person is
@@ -59,7 +56,6 @@ def load_statements(
             length = function("length", _typed(column, read))
             fits = exp.LTE(this=length, expression=exp.Literal.number(column.longest))
             select = select.where(exp.Coalesce(this=fits, expressions=[exp.true()]), copy=False)
-    name = table_name(table)
     if table.person is not None:
         person = exp.column(column_name(next(i for i, column in enumerate(held) if column.name == table.person)))
         rows = exp.select(exp.Star()).from_(select.subquery("typed", copy=False), copy=False)
@@ -73,14 +69,7 @@ def load_statements(
         place = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=order))
         select = exp.select(exp.Star(), exp.alias_(place, PLACE)).from_(select.subquery("typed"))
     select = _beside_steps(select, table)
-    statements: list[exp.Expression] = [exp.Create(this=exp.to_table(name), kind="TABLE", expression=select)]
-    content = [exp.column(column_name(i)) for i in range(len(table.columns))]
-    facts = [
-        exp.Count(this=exp.Star()),
-        function("sum_of_hashes", *content),
-        function("hash_of_rows", *(node.copy() for node in content)),
-    ]
-    return statements, exp.select(*facts).from_(exp.to_table(name))
+    return exp.Create(this=exp.to_table(table_name(table)), kind="TABLE", expression=select)
 
 
 def _beside_steps(rows: exp.Select, table: Table) -> exp.Select:

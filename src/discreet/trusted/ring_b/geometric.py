@@ -12,7 +12,7 @@ from discreet.trusted.ring_a.laplace import DIGIT, TAIL, WIDEST, powers
 from discreet.trusted.ring_a.sampler import positive, sample
 
 
-def geometric(scale: Number, size: int | tuple[int, ...], words: Words | None = None) -> Whole:
+def geometric(scale: Number, size: int, words: Words | None = None) -> Whole:
     """Independent values with P(G = g) = (1 − q)·q^g for all integers g ≥ 0, q = e^(−1/scale).
 
     `scale` is taken as written, 0 < scale ≤ 10^60. No floating point takes part, nothing is rejected, and each value is

@@ -48,7 +48,7 @@ def ball_noise(scale: Number, blocks: Sequence[int], size: int, words: Words | N
     found: list[tuple[int, ...]] = []
     coordinates = sum(blocks)
     while len(found) < size:
-        drawn = geometric(width, (size - len(found), coordinates + 1), source)
+        drawn = geometric(width, (size - len(found)) * (coordinates + 1), source).reshape(-1, coordinates + 1)
         for row in drawn.tolist():
             radius = sum(row)
             above = (1 << len(blocks)) * prod(radius + i for i in range(1, coordinates + 1))

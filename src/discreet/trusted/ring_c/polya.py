@@ -33,7 +33,7 @@ _AT_ONCE = 1 << 17  # parts drawn at a time, so that their arrays stay small
 _RATE = 16
 
 
-def polya(scale: Number, shares: int, size: int | tuple[int, ...], words: Words | None = None) -> Whole:
+def polya(scale: Number, shares: int, size: int, words: Words | None = None) -> Whole:
     """Independent values N − N′ of independent negative binomial N, N′ with r = 1/shares: P(N = n) =
     Γ(n + r)/(Γ(r)·n!)·(1 − q)^r·q^n for n ≥ 0, q = e^(−1/scale).
 
