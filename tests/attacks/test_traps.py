@@ -9,8 +9,8 @@ from discreet.errors import DeclarationError, QuestionError
 from discreet.sql import lower
 from discreet.trusted.ring_a.expressions import ColumnOf
 from discreet.trusted.ring_a.sensitivity import sensitivity
-from discreet.trusted.ring_a.table import Column, Type, own_name
-from discreet.trusted.ring_b.relations import Base, Computed, RelationShape
+from discreet.trusted.ring_a.table import Column, Type
+from discreet.trusted.ring_b.relations import Base, Computed, RelationShape, own_name
 from relation_tools import FULL, ME, WHOLE, WORD, Bench, apart, shop, without
 
 KNOWN = shop(WHOLE, WORD)

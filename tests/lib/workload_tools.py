@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from discreet.mechanisms import variance as noise_variance
 from discreet.trusted.ring_c.linear_queries import Linear
 from discreet.workload.items import PREFIXES, RANGES, Count, Intervals, Item, Marginal
 from discreet.workload.plan import GAUSSIAN, LAPLACE, NoiseBudget
@@ -31,7 +32,7 @@ def asked(items: Sequence[Item], sizes: Sequence[int]) -> list[Any]:
 def measured(one: Linear, sizes: Sequence[int]) -> tuple[Any, Any]:
     """A measurement as weights on the whole domain, and the covariance of its noise (singular for residuals)."""
     cells = math.prod(one.shape)
-    variance = one.mechanism.variance
+    variance = noise_variance(one.mechanism)
     if one.rows is not None:
         weights = np.where(one.atoms >= 0, one.rows[:, one.atoms], 0)
         return spread(weights, one.columns, sizes), np.eye(len(weights)) * variance

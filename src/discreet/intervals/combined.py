@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from discreet.intervals import joint
 from discreet.intervals.sums import Summed
-from discreet.mechanisms import Ball, Gaussian, Laplace
+from discreet.mechanisms import Ball, Gaussian, Laplace, variance
 
 Floats = NDArray[np.float64]
 Single = Laplace | Gaussian | Ball
@@ -55,11 +55,6 @@ class Combined:
     are spread once they are put together."""
 
     terms: tuple[Term, ...]
-
-    @property
-    def expected_error(self) -> float:
-        """The mean absolute error, nearly: as if the sum were normal."""
-        return math.sqrt(2 / math.pi * sum(_variance(_Noise(*one)) for one in _noises(self.terms)))
 
     def describe(self) -> str:
         kinds = [noise.describe() for noise, _ in self.terms]
@@ -99,7 +94,7 @@ def _variance(noise: _Noise) -> float:
         power = noise.of.coordinates + 1
         spread = (float(noise.of.scale) * largest) ** 2
         return noise.cells * spread * power * (power + 1) * float(chance @ size**2 / chance.sum())
-    return noise.cells * float(noise.weights[0]) ** 2 * noise.of.variance
+    return noise.cells * float(noise.weights[0]) ** 2 * variance(noise.of)
 
 
 @lru_cache(maxsize=4096)

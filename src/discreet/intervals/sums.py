@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from discreet.intervals import joint
 from discreet.intervals.noise import half_width as alone
-from discreet.mechanisms import Ball, Gaussian, Laplace
+from discreet.mechanisms import Ball, Gaussian, Laplace, variance
 
 Floats = NDArray[np.float64]
 
@@ -52,11 +52,6 @@ class Summed:
 
     of: Laplace | Gaussian | Ball
     cells: int
-
-    @property
-    def expected_error(self) -> float:
-        """The mean absolute error, nearly: that of one cell times √cells."""
-        return self.of.expected_error * math.sqrt(self.cells)
 
     def describe(self) -> str:
         return f"sums over {self.cells:,} cells with {self.of.describe()} each"
@@ -93,7 +88,7 @@ def _quantile(mechanism: Laplace | Gaussian | Ball, cells: int, weights: tuple[f
         return alone(mechanism, used, miss)
     norm = math.sqrt(sum(weight**2 for weight in used))
     if isinstance(mechanism, Gaussian):
-        return norm * (-NormalDist().inv_cdf(miss / 2) * math.sqrt(mechanism.variance * cells) + 0.5)
+        return norm * (-NormalDist().inv_cdf(miss / 2) * math.sqrt(variance(mechanism) * cells) + 0.5)
     if max(used) - min(used) <= 1e-12 * max(used):
         return used[0] * _laplace(mechanism, cells * len(used), miss)
     alike = miss if mechanism.scale > _FEW_STEPS else miss / len(used)

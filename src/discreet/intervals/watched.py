@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from discreet.intervals.noise import CONFIDENCE
 from discreet.trusted.ring_a.exact import figure
 
 if TYPE_CHECKING:  # it stands on an extra
@@ -25,11 +24,6 @@ class Watched:
     def scale(self) -> Fraction:
         """The scale of the noise by which questions were found hard or not."""
         return self.of.watch.scales[1]
-
-    @property
-    def expected_error(self) -> float:
-        """What the error is within, at 95 %: no less is known of it."""
-        return float(self.of.half_width(1 - CONFIDENCE))
 
     def release(self, exact: Sequence[int], /) -> list[int]:  # noqa: ARG002
         """Raises ValueError: such an answer is not drawn."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from discreet.mechanisms.accuracy import expected_error, variance
 from discreet.mechanisms.lowest_threshold import gaussian_threshold, laplace_threshold
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
 from discreet.trusted.ring_a.threshold import Threshold
@@ -35,8 +36,10 @@ __all__ = [
     "TopK",
     "Watch",
     "Winners",
+    "expected_error",
     "gaussian_threshold",
     "laplace_threshold",
+    "variance",
 ]
 
 _MOVED = {

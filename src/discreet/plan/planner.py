@@ -37,9 +37,10 @@ from discreet.trusted.ring_a.nodes import (
     Vector,
 )
 from discreet.trusted.ring_a.sensitivity import clamped_by_person, touched
-from discreet.trusted.ring_a.table import Column, Table, Type, own_name
+from discreet.trusted.ring_a.table import Column, Table, Type
 from discreet.trusted.ring_b.listed_groups import group_count
 from discreet.trusted.ring_b.order_statistics import GroupHistograms, Range, Special
+from discreet.trusted.ring_b.relations import own_name
 
 MAXIMUM_CELLS = 100_000
 """The most groups that public keys may make in one answer."""

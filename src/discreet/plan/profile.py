@@ -12,11 +12,11 @@ from typing import Any, Self
 from discreet.dialect.ranges import interval
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.nodes import Project, Quantity, Scan
-from discreet.trusted.ring_a.table import Column, Relation, Table, Type, as_table, own_name
+from discreet.trusted.ring_a.table import Column, Relation, Table, Type, as_table
 from discreet.trusted.ring_b.contributions import PersonHistogram
 from discreet.trusted.ring_b.logarithmic import LogarithmicRange
 from discreet.trusted.ring_b.order_statistics import GroupHistograms, Range
-from discreet.trusted.ring_b.relations import Base, PerPerson, PersonTotal, PersonTotalKind, Where, derived
+from discreet.trusted.ring_b.relations import Base, PerPerson, PersonTotal, PersonTotalKind, Where, derived, own_name
 
 _POWERS = LogarithmicRange(Fraction(1))
 _ONE = _POWERS.bucket(1)

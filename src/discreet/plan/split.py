@@ -10,6 +10,7 @@ from functools import partial
 from typing import assert_never
 
 from discreet.errors import QuestionError
+from discreet.mechanisms.accuracy import expected_error
 from discreet.mechanisms.lowest_threshold import gaussian_threshold, laplace_threshold
 from discreet.plan.measurement import Measurement, Mechanism, Plan, Price
 from discreet.plan.outputs import OutputKind
@@ -188,12 +189,12 @@ def _ratio(gaussian: tuple[Measured, ...], laplace: tuple[Measured, ...], uses: 
     total = 0.0
     for one, other, count in zip(gaussian, laplace, uses, strict=True):
         if isinstance(one.mechanism, Threshold) and isinstance(other.mechanism, Threshold):
-            below = other.mechanism.noise.expected_error
-            noise = one.mechanism.noise.expected_error / below if below else math.inf
+            below = expected_error(other.mechanism.noise)
+            noise = expected_error(one.mechanism.noise) / below if below else math.inf
             total += (count - 1) * noise + one.mechanism.threshold / other.mechanism.threshold
         else:
-            assert not isinstance(one.mechanism, Threshold)
-            assert not isinstance(other.mechanism, Threshold)
-            below = other.mechanism.expected_error
-            total += count * (one.mechanism.expected_error / below if below else math.inf)
+            assert isinstance(one.mechanism, Laplace | Gaussian | Ball)
+            assert isinstance(other.mechanism, Laplace | Gaussian | Ball)
+            below = expected_error(other.mechanism)
+            total += count * (expected_error(one.mechanism) / below if below else math.inf)
     return total / sum(uses)

@@ -21,7 +21,7 @@ from discreet.intervals import chosen
 from discreet.intervals.expected import GROUP_FOR_MEANS, error_of
 from discreet.intervals.noise import CONFIDENCE
 from discreet.intervals.sums import Summed
-from discreet.mechanisms import Ball, Gaussian, Laplace, Threshold
+from discreet.mechanisms import Ball, Gaussian, Laplace, Threshold, expected_error
 from discreet.plan.measurement import Measurement, Plan
 from discreet.plan.outputs import Output, OutputKind
 from discreet.release import cells
@@ -212,7 +212,7 @@ def _shown(asked: Measurement, known: Measurement) -> bool:
         for measurement in (asked, known)
     )
     return len(one) == len(other) and all(
-        theirs.threshold <= own.threshold and theirs.noise.expected_error <= own.noise.expected_error
+        theirs.threshold <= own.threshold and expected_error(theirs.noise) <= expected_error(own.noise)
         for own, theirs in zip(one, other, strict=True)
     )
 

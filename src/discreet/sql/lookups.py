@@ -21,7 +21,7 @@ from discreet.sql.joining import connected, parts, sound
 from discreet.sql.refusals import STRANGERS, only, place, refused, written_name
 from discreet.sql.scope import Scope
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
-from discreet.trusted.ring_a.table import Column, Relation, Type, own_name
+from discreet.trusted.ring_a.table import Column, Relation, Type
 from discreet.trusted.ring_b.relations import (
     Computed,
     Joined,
@@ -34,6 +34,7 @@ from discreet.trusted.ring_b.relations import (
     bases,
     derived,
     found_by,
+    own_name,
     shape,
 )
 

@@ -37,9 +37,9 @@ from discreet.sql.totals import group_item
 from discreet.trusted.ring_a.exact import fraction, show
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.nodes import Key
-from discreet.trusted.ring_a.table import Column, Table, Type, own_name
+from discreet.trusted.ring_a.table import Column, Table, Type
 from discreet.trusted.ring_b.listed_groups import group_count
-from discreet.trusted.ring_b.relations import Base, Computed, derived, view
+from discreet.trusted.ring_b.relations import Base, Computed, derived, own_name, view
 
 _OPTIONS = (
     "epsilon",

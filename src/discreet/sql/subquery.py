@@ -15,8 +15,17 @@ from discreet.sql.refusals import STRANGERS, known_clauses, only, refused, sever
 from discreet.sql.scope import Scope
 from discreet.sql.totals import exact, group_item
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
-from discreet.trusted.ring_a.table import Column, Relation, Type, own_name
-from discreet.trusted.ring_b.relations import Computed, PerPerson, PersonTotal, PersonTotalKind, Where, derived, shape
+from discreet.trusted.ring_a.table import Column, Relation, Type
+from discreet.trusted.ring_b.relations import (
+    Computed,
+    PerPerson,
+    PersonTotal,
+    PersonTotalKind,
+    Where,
+    derived,
+    own_name,
+    shape,
+)
 
 _CLAUSES = {
     "windows": "windows read other rows; group by the person instead",

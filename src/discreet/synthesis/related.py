@@ -25,7 +25,7 @@ from discreet.synthesis.columns import PublishedColumn, published
 from discreet.synthesis.row_before import called
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression
 from discreet.trusted.ring_a.nodes import Aggregate, LimitRows, Project, Scan, Total, TotalKind
-from discreet.trusted.ring_a.table import Column, Relation, Table, Type, as_table, own_name
+from discreet.trusted.ring_a.table import Column, Relation, Table, Type, as_table
 from discreet.trusted.ring_b.belonging import declared
 from discreet.trusted.ring_b.relations import (
     Computed,
@@ -35,6 +35,7 @@ from discreet.trusted.ring_b.relations import (
     PersonTotal,
     PersonTotalKind,
     RowBefore,
+    own_name,
     shape,
 )
 from discreet.trusted.ring_c.coded import UNIT

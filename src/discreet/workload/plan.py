@@ -23,7 +23,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.mechanisms import Gaussian, Laplace
+from discreet.mechanisms import Gaussian, Laplace, variance
 from discreet.trusted.ring_a.exact import ceiling, floor, sqrt_ceiling
 from discreet.trusted.ring_c.linear_queries import Linear
 from discreet.workload import histograms, residuals
@@ -69,7 +69,7 @@ class NoiseBudget:
 
     def alone(self, questions: int) -> float:
         """The variance of a count that is one of so many questions with equal shares."""
-        return max(self.mechanism(Fraction(1, questions), 1).variance, _EXACT)
+        return max(variance(self.mechanism(Fraction(1, questions), 1)), _EXACT)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,7 @@ from functools import cached_property
 
 import numpy as np
 
+from discreet.mechanisms import variance
 from discreet.trusted.ring_c.linear_queries import Linear
 from discreet.workload.items import (
     AnyIntegers,
@@ -273,7 +274,7 @@ class Reconstruction:
 
 
 def _deviation(one: Linear) -> float:
-    return max(math.sqrt(one.mechanism.variance), NO_NOISE)
+    return max(math.sqrt(variance(one.mechanism)), NO_NOISE)
 
 
 def _null_space(weights: Floats, small: float) -> Floats:

@@ -70,7 +70,6 @@ def test_the_blocks_of_a_joint_part() -> None:
     vectors = (Vector(((0, 7),)), Vector(((1, 2),)), Vector(((2, 3),)), Vector(((3, 4),)))
     part = Part(PartKind("joint"), vectors, axes=axes)
     assert part.blocks == (1, 1, 2)
-    assert part.unit == 7
 
 
 def test_null_is_the_last_public_key() -> None:

@@ -21,8 +21,8 @@ from discreet.trusted.ring_a.table import (
     Type,
     as_table,
     own_columns,
-    own_name,
 )
+from discreet.trusted.ring_b.relations import own_name
 
 KIND = "exact"
 

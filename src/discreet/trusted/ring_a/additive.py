@@ -42,18 +42,6 @@ class Laplace:
         noise = discrete_laplace(self.scale, len(exact)).tolist()
         return [value + extra for value, extra in zip(exact, noise, strict=True)]
 
-    @property
-    def expected_error(self) -> float:
-        """The mean absolute error of one coordinate, in steps: 2q/(1 − q²), q = exp(−1/scale)."""
-        rate = float(1 / self.scale)
-        return 0.0 if rate > 700 else 1 / math.sinh(rate)
-
-    @property
-    def variance(self) -> float:
-        """Of one coordinate, in steps²: 2q/(1 − q)², q = exp(−1/scale)."""
-        rate = float(1 / self.scale)
-        return 0.0 if rate > 700 else 1 / (2 * math.sinh(rate / 2) ** 2)
-
     def half_width(self, confidence: float, cells: int = 1) -> int:
         """The least h such that all `cells` coordinates stay within ±h with `confidence` (Theorem 3.8).
 
@@ -92,21 +80,6 @@ class Gaussian:
         """The vector with fresh noise on every coordinate."""
         noise = rounded_gaussian(self.sigma, len(exact)).tolist()
         return [value + extra for value, extra in zip(exact, noise, strict=True)]
-
-    @property
-    def expected_error(self) -> float:
-        """The mean absolute error of one coordinate, in steps."""
-        return float(self.sigma) * math.sqrt(2 / math.pi)
-
-    @property
-    def variance(self) -> float:
-        """Of one coordinate, in steps²: the sum of 2·(2k − 1)·P(noise ≥ k) over k ≥ 1; sigma² + 1/12 but for less than
-        10^−7 from sigma = 1 on, as the error of the rectangle rule is of order exp(−2π²·sigma²)."""
-        sigma = float(self.sigma)
-        if sigma >= 1:
-            return sigma**2 + 1 / 12
-        tails = (math.erfc((k - 0.5) / (sigma * math.sqrt(2))) / 2 for k in range(1, 12)) if sigma else ()
-        return sum(2 * (2 * k - 1) * tail for k, tail in enumerate(tails, 1))
 
     def half_width(self, confidence: float, cells: int = 1) -> int:
         """The least h such that all `cells` coordinates stay within ±h with `confidence`, by a union bound."""

@@ -250,12 +250,6 @@ class Part:
             raise ValueError("the kind of a part is one of PartKind")
 
     @property
-    def unit(self) -> int:
-        """What one row, or one person, adds to the first vector of a joint part."""
-        ((_, weight),) = self.vectors[0].weights
-        return weight
-
-    @property
     def blocks(self) -> tuple[int, ...]:
         """How the vectors of a joint part stand together: the count, then one or two for each column."""
         return (1, *(2 if axis.absent else 1 for axis in self.axes))

@@ -42,12 +42,6 @@ class Type(StrEnum):
         return self in (Type.INTEGER, Type.NUMBER)
 
 
-def own_name(word: str, number: int = 0) -> str:
-    """The name of a column that a plan makes. No declaration and no question can write it, in whatever quotes: a name
-    with a control character is refused in both. So it is never the name of a column that somebody else made."""
-    return f"\x1f{word} {number}"
-
-
 @dataclass(frozen=True)
 class Column:
     """One declared column. Values outside `minimum` and `maximum` are clamped when the table is loaded.

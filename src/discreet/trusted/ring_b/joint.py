@@ -56,11 +56,5 @@ class Ball:
         noise = ball_noise(self.scale, self.blocks, groups)
         return [exact[i * groups + g] + noise[g][i] for i in range(self.coordinates) for g in range(groups)]
 
-    @property
-    def expected_error(self) -> float:
-        """The mean absolute error of the first coordinate (a block of its own): approximately (coordinates + 1)/2
-        scales."""
-        return float(self.scale) * (self.coordinates + 1) / 2
-
     def describe(self) -> str:
         return f"{self.name} noise of {self.coordinates} numbers, scale {figure(self.scale)}"

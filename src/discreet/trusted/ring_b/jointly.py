@@ -81,10 +81,11 @@ def joint_part(summands: Sequence[Summand], rows: int) -> Part:
 
 def count_of(part: Part, axis: Axis | None = None) -> tuple[Fraction, ...]:
     """The weights that give the number of rows, or of rows with a value in a column."""
+    ((_, unit),) = part.vectors[0].weights  # what one row, or one person, adds to the first vector
     weights = [Fraction(0)] * len(part.vectors)
-    weights[0] = Fraction(1, part.unit)
+    weights[0] = Fraction(1, unit)
     if axis is not None and axis.absent:
-        weights[axis.place - 1] = -Fraction(1, part.unit)
+        weights[axis.place - 1] = -Fraction(1, unit)
     return tuple(weights)
 
 

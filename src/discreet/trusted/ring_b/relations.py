@@ -47,10 +47,16 @@ from discreet.trusted.ring_a.table import (
     Type,
     Value,
     as_table,
-    own_name,
 )
 
 Group = tuple[Value | None, ...]
+
+
+def own_name(word: str, number: int = 0) -> str:
+    """The name of a column that a plan makes. No declaration and no question can write it, in whatever quotes: a name
+    with a control character is refused in both. So it is never the name of a column that somebody else made."""
+    return f"\x1f{word} {number}"
+
 
 HIDDEN = own_name("person")
 """The name of the person where no column of a relation shows it."""
