@@ -85,11 +85,11 @@ def install(point: str) -> None:
         advance = note.advance
         note.advance = lambda *arguments: around(advance, "", f"{_writing()}-after-note")(*arguments)
     if point.endswith("-measure"):
-        from discreet.trusted.ring_a.gate import Door
+        from discreet.trusted.ring_a.gate import Grant
 
-        guarded = Door.guarded
-        Door.guarded = lambda self, draw, *rest: guarded(  # type: ignore[method-assign]
-            self, around(draw, "before-measure", "after-measure"), *rest
+        guarded = Grant.guarded
+        Grant.guarded = lambda self, draw, table: guarded(  # type: ignore[method-assign]
+            self, around(draw, "before-measure", "after-measure"), table
         )
 
 

@@ -197,51 +197,6 @@ class Door:
         """Ends what was reserved, has no answer yet, and failed in nothing. Nothing can be opened any more."""
         self._ended()
 
-    def guarded(
-        self,
-        draw: Callable[[], Result],
-        table: Table,
-        reserve_id: int,
-        analyst: str,
-        rows: object = None,
-        period: str | None = "",
-    ) -> Result:
-        """Runs what sees exact numbers, and lets nothing of a failure out but that it failed, which is recorded. What
-        was not drawn from these `rows`, where they are named, or from rows of another `period`, is lost, and no
-        failure."""
-        done: list[Result] = []
-        outcome = ""
-        end: BaseException | None = None
-        names = _about_people(table.bases)
-        with self._within(), self._turns.setdefault(analyst, threading.Lock()):
-            if reserve_id not in self._open:
-                raise ValueError("this reserve is already settled")
-            self._ledger.check(names, analyst)
-            self._running.add(reserve_id)
-            try:
-                self._hold(rows, period)
-                done.append(draw())
-                self._hold(rows, period)
-            except Lost:
-                outcome = "lost"
-            except Exception:
-                outcome = "failed"
-            except BaseException as interrupt:  # also the end of the program takes none of the frames along
-                outcome, end = "interrupted", type(interrupt)(*interrupt.args)
-            if outcome in ("failed", "interrupted"):
-                self._fail(reserve_id, names)
-            self._running.discard(reserve_id)
-        if outcome:
-            _log.warning("reserve %s %s", reserve_id, outcome)
-            raise EngineError if end is None else end
-        return done[0]
-
-    def _hold(self, rows: object, period: str | None) -> None:
-        """Raises Lost where the engine has other rows: the owner has taken a new snapshot since; or those of a period
-        that began after the charge."""
-        if (rows is not None and self._engine.rows is not rows) or self._engine.period != period:
-            raise Lost
-
     def _fail(self, reserve_id: int, tables: Sequence[str]) -> None:
         """Where it cannot be written, nothing is opened until it is; where this process ends first, its end counts."""
         self._open.discard(reserve_id)
@@ -280,10 +235,10 @@ class Grant(Generic[Opened]):
         measurement: Opened,
         reserve_id: int,
         analyst: str,
-        rows: object = None,
-        period: str | None = "",
+        rows: object,
+        period: str | None,
         *,
-        alone: bool = False,
+        alone: bool,
     ) -> None:
         self._alone = alone
         self._door, self._ledger, self._engine = door, door._ledger, door._engine
@@ -308,8 +263,43 @@ class Grant(Generic[Opened]):
         return measurement
 
     def guarded(self, draw: Callable[[], Result], table: Table) -> Result:
-        """Runs what sees exact numbers: `Door.guarded`."""
-        return self._door.guarded(draw, table, self.reserve_id, self._analyst, self._rows, self._period)
+        """Runs what sees exact numbers, and lets nothing of a failure out but that it failed, which is recorded. What
+        was not drawn from the rows of the grant, where they are named, or from rows of another period than it was
+        charged in, is lost, and no failure."""
+        door = self._door
+        done: list[Result] = []
+        outcome = ""
+        end: BaseException | None = None
+        names = _about_people(table.bases)
+        with door._within(), door._turns.setdefault(self._analyst, threading.Lock()):
+            if self.reserve_id not in door._open:
+                raise ValueError("this reserve is already settled")
+            self._ledger.check(names, self._analyst)
+            door._running.add(self.reserve_id)
+            try:
+                self._hold()
+                done.append(draw())
+                self._hold()
+            except Lost:
+                outcome = "lost"
+            except Exception:
+                outcome = "failed"
+            except BaseException as interrupt:  # also the end of the program takes none of the frames along
+                outcome, end = "interrupted", type(interrupt)(*interrupt.args)
+            if outcome in ("failed", "interrupted"):
+                door._fail(self.reserve_id, names)
+            door._running.discard(self.reserve_id)
+        if outcome:
+            _log.warning("reserve %s %s", self.reserve_id, outcome)
+            raise EngineError if end is None else end
+        return done[0]
+
+    def _hold(self) -> None:
+        """Raises Lost where the engine has other rows: the owner has taken a new snapshot since; or those of a period
+        that began after the charge."""
+        engine = self._door._engine
+        if (self._rows is not None and engine.rows is not self._rows) or engine.period != self._period:
+            raise Lost
 
     def check(self, table: Table) -> None:
         """Raises EngineError where the analyst is suspended on the table, or it is frozen; ValueError where it is not
