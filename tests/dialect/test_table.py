@@ -19,8 +19,8 @@ from discreet.dialect.patterns import PatternError, regular
 from discreet.dialect.ranges import interval
 from discreet.dialect.table import TABLE
 from discreet.sql.documentation import page
-from discreet.trusted.ring_a.expressions import columns_of
 from discreet.trusted.ring_a.table import Column, Type
+from discreet.trusted.ring_b.relations import columns_of
 from kinds import ROOT, examples
 
 TABLE_OF_ROWS = rows(120)

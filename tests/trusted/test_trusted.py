@@ -75,9 +75,9 @@ def test_no_ring_knows_a_part_beside_it() -> None:
 @pytest.mark.parametrize(
     ("one", "most"),
     [
-        ("ring_a", 2_370),
+        ("ring_a", 2_364),
         ("ledger", 1_110),
-        ("ring_b", 3_231),
+        ("ring_b", 3_238),
         ("ring_c", 3_435),
         ("ledger_server", 340),
         ("renewal", 75),
@@ -88,7 +88,8 @@ def test_no_ring_knows_a_part_beside_it() -> None:
 def test_rings_grow_by_nobody_s_oversight(one: str, most: int) -> None:
     """The largest that a ring or part may be in lines of code. What is larger must say here why. Ring B: casts that one
     engine has in one form, and another in one for each type; what of ring A concerned nobody's counts, sums and means
-    over one table: groups that are kept ready, public tables that list keys together, counts that only grow; how much
+    over one table: groups that are kept ready, public tables that list keys together, counts that only
+    grow, which columns a term reads; how much
     persons contribute is released once, instead of at a part of the price of each question; the row before a row, 30
     lines, which views of rows in time have, as only the engine can say who is before whom. Ring A: a reserve whose
     answer is the only one of its key. The ledger: an answer that is known before its charge is stored with it, so that

@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 from discreet.dialect.nulls import EXACT
 from discreet.dialect.ranges import units_begun
-from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.nodes import Key
 from discreet.trusted.ring_a.table import Column, Relation, Type, Value
 from discreet.trusted.ring_b.relations import (
@@ -34,6 +34,7 @@ from discreet.trusted.ring_b.relations import (
     PerPerson,
     Renamed,
     Where,
+    columns_of,
     shape,
 )
 

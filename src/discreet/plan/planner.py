@@ -17,7 +17,7 @@ from discreet.plan.combine import KEYS, together
 from discreet.plan.measurement import Plan
 from discreet.plan.order_statistic_plans import MOMENTS, expanded, special
 from discreet.plan.outputs import AggregateKind, Output, OutputKind
-from discreet.trusted.ring_a.expressions import ColumnOf, Expression, columns_of
+from discreet.trusted.ring_a.expressions import ColumnOf, Expression
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import (
     Aggregate,
@@ -40,7 +40,7 @@ from discreet.trusted.ring_a.sensitivity import clamped_by_person, touched
 from discreet.trusted.ring_a.table import Column, Table, Type
 from discreet.trusted.ring_b.listed_groups import group_count
 from discreet.trusted.ring_b.order_statistics import GroupHistograms, Range, Special
-from discreet.trusted.ring_b.relations import own_name
+from discreet.trusted.ring_b.relations import columns_of, own_name
 
 MAXIMUM_CELLS = 100_000
 """The most groups that public keys may make in one answer."""

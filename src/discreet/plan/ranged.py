@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from discreet.plan.narrowed import MOST_STEPS, Held, Other, conditions, may_be_true, reading, size
-from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.nodes import Key
 from discreet.trusted.ring_a.table import KEYS_SHOWN, Column, Relation, Type, Value
-from discreet.trusted.ring_b.relations import Computed, ListedKeys, Matched, Renamed, Where, shape
+from discreet.trusted.ring_b.relations import Computed, ListedKeys, Matched, Renamed, Where, columns_of, shape
 
 MOST_CELLS = 40_000
 """The longest range whose days are looked at one by one: a hundred years."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from discreet.plan.measurement import Plan
-from discreet.trusted.ring_a.expressions import Expression, columns_of
+from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.nodes import Filter, project_of
 from discreet.trusted.ring_a.table import Column, Relation, Table
 from discreet.trusted.ring_b.relations import (
@@ -20,6 +20,7 @@ from discreet.trusted.ring_b.relations import (
     RowBefore,
     Stacked,
     Where,
+    columns_of,
     shape,
 )
 

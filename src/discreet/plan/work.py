@@ -38,7 +38,7 @@ from discreet.catalog.model import MOST_WORK, EngineLimits
 from discreet.dialect.cases import case_results
 from discreet.dialect.patterns import LOOKED_AT, regular
 from discreet.errors import QuestionError
-from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.nodes import Filter, LimitGroups, LimitRows, PersonGroup, Root, project_of
 from discreet.trusted.ring_a.table import Relation, Table, Type
 from discreet.trusted.ring_b.order_statistics import GroupHistograms
@@ -55,6 +55,7 @@ from discreet.trusted.ring_b.relations import (
     RowBefore,
     Stacked,
     Where,
+    columns_of,
     conjuncts,
     found_by,
     shape,

@@ -36,12 +36,13 @@ from discreet.plan.planner import Request
 from discreet.plan.planner import plan as planned
 from discreet.plan.profile import Chosen, Histogram, Profile
 from discreet.plan.split import measurement
-from discreet.trusted.ring_a.expressions import ColumnOf, columns_of
+from discreet.trusted.ring_a.expressions import ColumnOf
 from discreet.trusted.ring_a.nodes import TotalKind, project_of
 from discreet.trusted.ring_a.sensitivity import cell_count
 from discreet.trusted.ring_a.table import Column, Table, Type
 from discreet.trusted.ring_b.jointly import axis_of
 from discreet.trusted.ring_b.order_statistics import Distinct, rows_reached
+from discreet.trusted.ring_b.relations import columns_of
 
 MEAN_SIZE = math.exp(-1)
 """How often Laplace noise is larger than its mean size: half widths that fail so often are mean sizes."""

@@ -15,9 +15,10 @@ from discreet.selection.run import OpenRun
 from discreet.sql import Question
 from discreet.textbook import OnlineMultiplicativeWeights, Universe
 from discreet.trusted.ring_a.exact import Number
-from discreet.trusted.ring_a.expressions import Expression, columns_of
+from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.nodes import Aggregate, Filter, LimitRows, Project, Scan, Total, TotalKind
 from discreet.trusted.ring_a.table import Column, Table
+from discreet.trusted.ring_b.relations import columns_of
 from discreet.trusted.ring_c.coding import Coding, ListedCells, rows_of_person
 from discreet.trusted.ring_c.weighing import Weighing
 

@@ -15,7 +15,7 @@ from discreet.sql.expressions import ExpressionReader
 from discreet.sql.joining import Condition, conditions_of, is_true, kept_public, parts, sound, together
 from discreet.sql.refusals import only, refused, spelled_as_declared, unknown_name, written_name
 from discreet.sql.scope import NamedTable, Scope
-from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, columns_of
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression
 from discreet.trusted.ring_a.table import Column, Relation, Table, Type, Value
 from discreet.trusted.ring_b.belonging import declared, leads
 from discreet.trusted.ring_b.relations import (
@@ -27,6 +27,7 @@ from discreet.trusted.ring_b.relations import (
     RelationShape,
     Renamed,
     Stacked,
+    columns_of,
     conjuncts,
     depth,
     shape,

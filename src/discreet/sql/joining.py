@@ -12,10 +12,10 @@ from discreet.errors import QuestionError
 from discreet.sql.expressions import ExpressionReader
 from discreet.sql.refusals import written_name
 from discreet.sql.scope import Scope
-from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.table import Type
 from discreet.trusted.ring_b.belonging import leads, same_keys
-from discreet.trusted.ring_b.relations import Joined, JoinKind, conjuncts, shape
+from discreet.trusted.ring_b.relations import Joined, JoinKind, columns_of, conjuncts, shape
 
 
 @dataclass(frozen=True)

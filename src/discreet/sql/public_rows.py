@@ -20,9 +20,9 @@ from discreet.sql.from_clause import RelationReader
 from discreet.sql.joining import parts
 from discreet.sql.scope import Scope
 from discreet.sql.totals import group_item
-from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.table import Relation, Type
-from discreet.trusted.ring_b.relations import Computed, ListedKeys, Where, shape
+from discreet.trusted.ring_b.relations import Computed, ListedKeys, Where, columns_of, shape
 
 _LENIENT = {"and", "or", "case", "coalesce", "nullif", "concatenate_with", "same", "is_null", "is_true", "is_false"}
 _LENIENT |= {"zero_if_null"}

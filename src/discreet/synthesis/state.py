@@ -28,13 +28,14 @@ from discreet.procedures.run import digest
 from discreet.release.content import ReleaseContent
 from discreet.release.estimate import answer
 from discreet.trusted.ring_a.exact import show
-from discreet.trusted.ring_a.expressions import Expression, columns_of
+from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.gate import WHOLE
 from discreet.trusted.ring_a.measurement import ExactPlan
 from discreet.trusted.ring_a.nodes import Aggregate, Filter, LimitRows, Project, Total, TotalKind, project_of, scan_of
 from discreet.trusted.ring_a.public_groups import public_groups
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_b.questions import Noisy
+from discreet.trusted.ring_b.relations import columns_of
 from discreet.trusted.ring_c.coding import Coding, ListedCells, rows_of_person
 from discreet.trusted.ring_c.interactive import Answering, Counted, Interactive, Reply, Transcript
 from discreet.trusted.ring_c.wholes import key_of

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of, typed
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, typed
 from discreet.trusted.ring_a.table import Type
+from discreet.trusted.ring_b.relations import columns_of
 
 V, W, ONE = ColumnOf("v", Type.NUMBER), ColumnOf("w", Type.TEXT), Literal(1, Type.INTEGER)
 

@@ -40,15 +40,6 @@ class Call:
 Expression = ColumnOf | Literal | Call
 
 
-def columns_of(expression: Expression) -> frozenset[str]:
-    """The names of the columns that the expression reads."""
-    if isinstance(expression, ColumnOf):
-        return frozenset([expression.name])
-    if isinstance(expression, Literal):
-        return frozenset()
-    return frozenset().union(*(columns_of(argument) for argument in expression.arguments))
-
-
 def typed(expression: Expression, types: Mapping[str, Type | None]) -> bool:
     """Whether the expression reads its columns as what they are: no column under another type, none that is unknown."""
     if isinstance(expression, ColumnOf):

@@ -36,7 +36,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias, assert_never
 
-from discreet.trusted.ring_a.expressions import ColumnOf, Expression, columns_of
+from discreet.trusted.ring_a.expressions import ColumnOf, Expression
 from discreet.trusted.ring_a.table import Relation, Table, own_columns
 from discreet.trusted.ring_b.relations import (
     Attributed,
@@ -48,6 +48,7 @@ from discreet.trusted.ring_b.relations import (
     PerPerson,
     Renamed,
     Stacked,
+    columns_of,
     found_by,
     shape,
 )

@@ -17,7 +17,7 @@ from sqlglot import exp
 from discreet.dialect.normal import TURNED
 from discreet.trusted.ring_a.casts import cast
 from discreet.trusted.ring_a.dialect import function
-from discreet.trusted.ring_a.expressions import Call, Expression, columns_of
+from discreet.trusted.ring_a.expressions import Call, Expression
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.names import NOBODY, column_name, named, table_name
 from discreet.trusted.ring_a.nodes import Quantity
@@ -43,6 +43,7 @@ from discreet.trusted.ring_b.relations import (
     Stacked,
     Where,
     bases,
+    columns_of,
     conjuncts,
     shape,
 )

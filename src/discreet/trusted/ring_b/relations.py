@@ -36,7 +36,7 @@ from discreet.dialect.cases import case_results
 from discreet.dialect.nulls import may_be_null, without_nulls
 from discreet.dialect.ranges import interval
 from discreet.dialect.steps import step_of
-from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of, typed
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, typed
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.table import (
     Column,
@@ -50,6 +50,15 @@ from discreet.trusted.ring_a.table import (
 )
 
 Group = tuple[Value | None, ...]
+
+
+def columns_of(expression: Expression) -> frozenset[str]:
+    """The names of the columns that the expression reads."""
+    if isinstance(expression, ColumnOf):
+        return frozenset([expression.name])
+    if isinstance(expression, Literal):
+        return frozenset()
+    return frozenset().union(*(columns_of(argument) for argument in expression.arguments))
 
 
 def own_name(word: str, number: int = 0) -> str:
