@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer as BaseTokenizer
 
 from discreet.dialect.table import BY_NAME
-from discreet.errors import QuestionError
+from discreet.errors import DeclarationError, Fault, QuestionError
 from discreet.sql.hints import unreadable
 from discreet.sql.limits import LONGEST_NUMBER, Counted, Endless, numbers, several, shallow, small, too_deep, words
 
@@ -28,6 +28,13 @@ class DifferentialPrivacy(exp.Expression):
     """The clause after SELECT, with its options as `name = value`."""
 
     arg_types: ClassVar[dict[str, bool]] = {"expressions": False}
+
+
+try:
+    DifferentialPrivacy()
+except TypeError:  # sqlglot's compiled form does not let its classes be extended
+    fault = Fault("sqlglotc", "discreet does not run where it is installed", "run `pip uninstall sqlglotc`")
+    raise DeclarationError([fault], code="library") from None
 
 
 class Statistic(exp.Expression, exp.AggFunc):
