@@ -20,6 +20,7 @@ from browser_tools import Browser
 from console_tools import Visitor, logged_in
 from discreet.accounting.room import part_used
 from discreet.catalog import read
+from discreet.errors import QuestionError
 from discreet.service.jobs import Jobs
 from discreet.synthesis.related import connected
 from related_tables import shop
@@ -330,6 +331,28 @@ def test_tables_are_their_accounts_alone_and_frozen_with_each_of_them(service: S
     finally:
         service.curator.lift(tables=["orders"], reason="a test")
     assert ana.get(place).status == 200
+
+
+def test_too_much_work_for_the_engine_is_said_before_anything_begins(tmp_path: Path) -> None:
+    """What a job would be refused for is what looking at its price says, and over HTTP no job begins."""
+    hard = declared(tmp_path, DECLARATION).replace('answer_seconds = "off"', 'answer_seconds = "off"\nwork = 10')
+    with served(tmp_path, hard) as service:
+        ana = logged_in(service, "ana")
+        ana.get("/console/publish")
+        with pytest.raises(QuestionError, match="joined rows") as refused:
+            service.curator.publish(NAMES, epsilon=2, analyst="ana")
+        for reply in (
+            ana.get(at(NAMES)),
+            ana.get(at(NAMES, epsilon="2")),
+            ana.post("/console/publish", {"table": "\n".join(NAMES), "epsilon": "2"}),
+        ):
+            page = unescape(reply.content.decode())
+            assert (reply.status, refused.value.message in page.replace("One person", "one person")) == (422, True)
+            assert "Publish them for" not in page
+        begun = service.call("POST", "/publish", "ana", {"table": NAMES, "epsilon": 2})
+        assert (begun.status, begun.json["code"], begun.json["detail"]) == (422, "work", refused.value.message)
+        assert service.call("GET", "/jobs", "ana").json["jobs"] == []
+        assert "joined rows" not in ana.get(at(NAMES[:1], epsilon="2")).content.decode()  # one of them alone is not
 
 
 def test_which_tables_can_be_published_together(tmp_path: Path) -> None:
