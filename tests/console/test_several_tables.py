@@ -23,7 +23,7 @@ from discreet.catalog import read
 from discreet.errors import QuestionError
 from discreet.service.jobs import Jobs
 from discreet.synthesis.related import connected
-from related_tables import shop
+from related_tables import CUSTOMERS, ORDERS, shop
 from service_tools import Reply, Served, served
 
 NAMES = ["customers", "orders", "items"]
@@ -37,22 +37,9 @@ answer_seconds = "off"
 epsilon = 20
 [analysts.bob]
 epsilon = 0.2
-[tables.customers]
-source = "customers.csv"
-person = "id"
-one_row_per_person = true
-[tables.customers.columns]
-id = { type = "text" }
-sex = { type = "text", values = ["F", "M"] }
-age = { type = "integer", min = 0, max = 9 }
-[tables.orders]
-source = "orders.csv"
-person = "customer"
-rows_per_person = 6
-[tables.orders.columns]
-number = { type = "integer" }
-customer = { type = "text" }
-channel = { type = "text", values = ["web", "Laden ü"] }
+"""
+DECLARATION += CUSTOMERS + 'age = { type = "integer", min = 0, max = 9 }\n' + ORDERS
+DECLARATION += """
 [tables.items]
 source = "items.csv"
 person = "order -> orders.number"
