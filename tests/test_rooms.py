@@ -383,6 +383,7 @@ def test_rows_of_a_server_are_read_in_the_child_alone() -> None:
 NAMING = {
     "catalog/model.py": "the engine's name in a declaration",
     "engines/chosen.py": "says which engine the house runs on",
+    "engines/forkserver.py": "tells its allocator, before a program is loaded, to retain no memory",
     "trusted/ring_a/table.py": "the kind of a source: the format of a file, whatever engine reads it",
     "synthesis/query.py": "reads SQL on synthetic rows, which are public",
     "synthesis/digest.py": "reads synthetic rows, which are public, to know them again",

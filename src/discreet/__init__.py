@@ -9,12 +9,21 @@ curator.ask("SELECT sex, COUNT(*) AS n FROM adult GROUP BY sex", epsilon=0.5)
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
-from discreet.errors import BudgetError, DeclarationError, EngineError, Error, LedgerError, QuestionError, SessionError
-
+TYPE_CHECKING = False  # of type checkers alone is it true; `typing` takes longer to load than all that is here
 if TYPE_CHECKING:
+    from typing import Any
+
     from discreet.curator import Curator, open
+    from discreet.errors import (
+        BudgetError,
+        DeclarationError,
+        EngineError,
+        Error,
+        LedgerError,
+        QuestionError,
+        SessionError,
+    )
     from discreet.explanation import Explanation
     from discreet.release import Release
     from discreet.remote import RemoteCurator, connect
@@ -46,10 +55,17 @@ __all__ = [
 ]
 
 _LAZY = {
+    "BudgetError": "discreet.errors",
     "Curator": "discreet.curator",
+    "DeclarationError": "discreet.errors",
+    "EngineError": "discreet.errors",
+    "Error": "discreet.errors",
     "Explanation": "discreet.explanation",
+    "LedgerError": "discreet.errors",
+    "QuestionError": "discreet.errors",
     "Release": "discreet.release",
     "RemoteCurator": "discreet.remote",
+    "SessionError": "discreet.errors",
     "Table": "discreet.tables",
     "Workload": "discreet.workload",
     "connect": "discreet.remote",
@@ -60,7 +76,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    """Loads the curator when it is first used: importing the package alone is quick."""
+    """Loads what is first used: importing the package alone is quick, and the command hears Ctrl-C at once."""
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'discreet' has no attribute {name!r}")

@@ -210,6 +210,7 @@ class RemoteCurator:
         Raises QuestionError, BudgetError, DeclarationError, EngineError, LedgerError; Error where the
         service has a fault.
         """
+        from discreet.synthesis.related import neither
         from discreet.synthesis.synthetic import Synthetic
         from discreet.synthesis.synthetic_tables import SyntheticTables
         from discreet.workload.told import plain
@@ -218,8 +219,7 @@ class RemoteCurator:
             fix = "leave like out, or publish where the table lies"
             raise refused("like", "a service publishes afresh, and continues no earlier release", "like", fix)
         if not isinstance(table, str | list | tuple):
-            message = "this is neither a table nor a list of tables"
-            raise refused("table", message, "table", 'write "patients", or ["patients", "conditions"]')
+            raise neither()
         how = None if method == "adaptive" else method
         said = {"table": table, "rows": rows, "method": how, "columns": columns, "bins": bins, "workload": workload}
         priced = {"target": target, "epsilon": _number(epsilon), "delta": _number(delta), "part": part}

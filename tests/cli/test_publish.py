@@ -16,28 +16,14 @@ from discreet.catalog import read
 from discreet.cli import main
 from discreet.cli.outputs import spare
 from discreet.errors import QuestionError
-from related_tables import shop
+from related_tables import CUSTOMERS, ORDERS, shop
 
 DECLARED = """
 [budget]
 epsilon = 20.0
 delta = 1e-6
-[tables.customers]
-source = "customers.csv"
-person = "id"
-one_row_per_person = true
-[tables.customers.columns]
-id = { type = "text" }
-sex = { type = "text", values = ["F", "M"] }
-[tables.orders]
-source = "orders.csv"
-person = "customer -> customers.id"
-rows_per_person = 6
-[tables.orders.columns]
-number = { type = "integer" }
-customer = { type = "text" }
-channel = { type = "text", values = ["web", "Laden ü"] }
 """
+DECLARED += CUSTOMERS + ORDERS.replace('"customer"', '"customer -> customers.id"')
 
 
 @pytest.fixture

@@ -89,6 +89,28 @@ def test_a_part_behind_the_path_of_a_form_is_refused(service: Served) -> None:
     assert service.curator.ledger.head == before
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/console/ask?part=north&part=south",
+        "/console/ask?question=x&part=north&part=north",
+        "/console/publish?table=t&epsilon=1&part=north&part=",
+        "/console/publish?table=t&epsilon=1&epsilon=2",
+    ],
+)
+def test_what_an_address_says_twice_is_refused(service: Served, path: str) -> None:
+    """As a form that has a field twice: neither of the two is taken for what is meant."""
+    ana, head = logged_in(service, "ana"), service.curator.ledger.head
+    reply = ana.get(path)
+    page = reply.content.decode()
+    name = "epsilon" if path.endswith("epsilon=2") else "part"
+    assert (reply.status, f"{name} stands twice behind the question mark" in page.lower()) == (400, True)
+    assert "<option" not in page
+    assert ana.get(path, Accept="application/json").status == 400
+    assert ana.get("/console/publish?table=t&columns=clinic&columns=clinic").status == 200  # these may be several
+    assert service.curator.ledger.head == head
+
+
 def test_a_part_that_is_no_more_is_not_left_out(service: Served) -> None:
     """A question from a link or a page of before would else be about all."""
     ana = logged_in(service, "ana")

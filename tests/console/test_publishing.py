@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -208,3 +209,43 @@ def test_a_job_that_is_no_table_has_no_page(service: Served, ana: Visitor) -> No
     assert begun.status == 202
     assert ana.get(f"/console/publish/{begun.json['job']}").status == 404
     assert begun.json["job"] not in ana.get("/console/publish").content.decode()
+
+
+def test_columns_of_any_name_are_ticked_looked_at_and_published(tmp_path: Path) -> None:
+    """Line breaks beyond ASCII, and what steers the reader, are spelled out where they are read alone. (A control
+    character of ASCII no column's name has.)"""
+    names = ["line\u2028break", "next\x85line", "back\\nslash", "hidden\u202e", 'mark"<&']
+    (tmp_path / "t.csv").write_text(
+        ",".join(f'"{name.replace(chr(34), 2 * chr(34))}"' for name in names) + "\n" + "a,a,a,a,a\n" * 50, "utf-8"
+    )
+    listed = "".join(f"{json.dumps(name)} = {{ type = 'text', values = ['a', 'b'] }}\n" for name in names)
+    text = "[budget]\nepsilon = 50\ndelta = 1e-6\n[engine]\nanswer_seconds = 'off'\n"
+    text += "[analysts.ana]\nepsilon = 50\n[analysts.bob]\nepsilon = 1\n"
+    text += f"[tables.t]\nsource = 't.csv'\none_row_per_person = true\n[tables.t.columns]\n{listed}"
+
+    def fields(page: str, start: str) -> list[tuple[str, str]]:
+        form = page.partition(start)[2].partition("</form>")[0]
+        sent = re.findall(r'name="(\w+)" value="([^"]*)"', form)
+        return [(name, unescape(value)) for name, value in sent]
+
+    with served(tmp_path, text) as service:
+        ana = logged_in(service, "ana")
+        sent = fields(ana.get("/console/publish").content.decode(), 'aria-label="What to publish"')
+        boxes = [one for one in sent if one[0] == "columns"]
+        assert len(boxes) == len(names)
+        for some in (boxes[:1], boxes[1:3], boxes):
+            wanted = names[boxes.index(some[0]) :][: len(some)]
+            seen = ana.get(f"/console/publish?{urlencode([('table', 't'), *some, ('epsilon', '2')])}").content.decode()
+            assert seen.count(" checked") == len(some)
+            posted = fields(seen, '<form method="post" action="/console/publish"')
+            cookie = "; ".join(f"{name}={value}" for name, value in ana.cookies.items())
+            headers = {"Origin": service.url, "Content-Type": "application/x-www-form-urlencoded", "Cookie": cookie}
+            body = urlencode(posted).encode()
+            reply = service.call("POST", "/console/publish", None, body=body, Accept="text/html", **headers)
+            assert reply.status == 303, reply.content
+            found = waited(service, reply.headers["location"])
+            assert found["released"]["tables"][0]["columns"] == wanted
+        page = ana.get(reply.headers["location"]).content.decode()
+        again = re.search(r'href="(/console/publish[?][^"]*)">Publish it again', page)
+        assert again is not None
+        assert ana.get(unescape(again[1])).content.decode().count(" checked") == len(names)

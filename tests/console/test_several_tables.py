@@ -20,9 +20,10 @@ from browser_tools import Browser
 from console_tools import Visitor, logged_in
 from discreet.accounting.room import part_used
 from discreet.catalog import read
+from discreet.errors import QuestionError
 from discreet.service.jobs import Jobs
 from discreet.synthesis.related import connected
-from related_tables import shop
+from related_tables import CUSTOMERS, ORDERS, shop
 from service_tools import Reply, Served, served
 
 NAMES = ["customers", "orders", "items"]
@@ -36,22 +37,9 @@ answer_seconds = "off"
 epsilon = 20
 [analysts.bob]
 epsilon = 0.2
-[tables.customers]
-source = "customers.csv"
-person = "id"
-one_row_per_person = true
-[tables.customers.columns]
-id = { type = "text" }
-sex = { type = "text", values = ["F", "M"] }
-age = { type = "integer", min = 0, max = 9 }
-[tables.orders]
-source = "orders.csv"
-person = "customer"
-rows_per_person = 6
-[tables.orders.columns]
-number = { type = "integer" }
-customer = { type = "text" }
-channel = { type = "text", values = ["web", "Laden ü"] }
+"""
+DECLARATION += CUSTOMERS + 'age = { type = "integer", min = 0, max = 9 }\n' + ORDERS
+DECLARATION += """
 [tables.items]
 source = "items.csv"
 person = "order -> orders.number"
@@ -330,6 +318,28 @@ def test_tables_are_their_accounts_alone_and_frozen_with_each_of_them(service: S
     finally:
         service.curator.lift(tables=["orders"], reason="a test")
     assert ana.get(place).status == 200
+
+
+def test_too_much_work_for_the_engine_is_said_before_anything_begins(tmp_path: Path) -> None:
+    """What a job would be refused for is what looking at its price says, and over HTTP no job begins."""
+    hard = declared(tmp_path, DECLARATION).replace('answer_seconds = "off"', 'answer_seconds = "off"\nwork = 10')
+    with served(tmp_path, hard) as service:
+        ana = logged_in(service, "ana")
+        ana.get("/console/publish")
+        with pytest.raises(QuestionError, match="joined rows") as refused:
+            service.curator.publish(NAMES, epsilon=2, analyst="ana")
+        for reply in (
+            ana.get(at(NAMES)),
+            ana.get(at(NAMES, epsilon="2")),
+            ana.post("/console/publish", {"table": "\n".join(NAMES), "epsilon": "2"}),
+        ):
+            page = unescape(reply.content.decode())
+            assert (reply.status, refused.value.message in page.replace("One person", "one person")) == (422, True)
+            assert "Publish them for" not in page
+        begun = service.call("POST", "/publish", "ana", {"table": NAMES, "epsilon": 2})
+        assert (begun.status, begun.json["code"], begun.json["detail"]) == (422, "work", refused.value.message)
+        assert service.call("GET", "/jobs", "ana").json["jobs"] == []
+        assert "joined rows" not in ana.get(at(NAMES[:1], epsilon="2")).content.decode()  # one of them alone is not
 
 
 def test_which_tables_can_be_published_together(tmp_path: Path) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from discreet.engines.child import Child
 
 ASKED = """
 import os
@@ -46,3 +51,28 @@ def test_the_engines_program_loads_no_trees_and_has_arrays_before_any_row() -> N
     found = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True).stdout.split()
     assert {"duckdb", "numpy"} <= set(found)  # a question loads nothing within the limit of its memory
     assert not {"sqlglot", "pandas", "pyarrow", "discreet.catalog", "discreet.trusted"} & set(found)
+
+
+def test_who_is_interrupted_while_a_child_starts_can_still_end_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not known yet which process that is; its server loads the program for a second before it forks."""
+    (tmp_path / "slow_program.py").write_text("import time\ntime.sleep(1)\ndef main():\n    time.sleep(600)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def press(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, press)
+    try:
+        child = Child("slow_program")
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            child.lives  # noqa: B018 (it waits)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert child.lives
+    path = Path("/proc") / str(child.pid)
+    child.end()
+    assert not child.lives
+    assert not path.exists() or "Z" in (path / "stat").read_text()  # its server lets go of it

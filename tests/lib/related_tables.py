@@ -30,6 +30,27 @@ COLUMNS: dict[str, dict[str, dict[str, Any]]] = {
         "kind": {"type": "text", "values": ["book", "toy", "food"]},
     },
 }
+CUSTOMERS = """
+[tables.customers]
+source = "customers.csv"
+person = "id"
+one_row_per_person = true
+[tables.customers.columns]
+id = { type = "text" }
+sex = { type = "text", values = ["F", "M"] }
+"""
+ORDERS = """
+[tables.orders]
+source = "orders.csv"
+person = "customer"
+rows_per_person = 6
+[tables.orders.columns]
+number = { type = "integer" }
+customer = { type = "text" }
+channel = { type = "text", values = ["web", "Laden ü"] }
+"""
+"""The same as a file declares them: without the age, which may follow."""
+
 TYPES = {"text": "string", "integer": "Int64"}
 
 

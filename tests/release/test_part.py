@@ -74,3 +74,17 @@ def test_files_of_a_published_table_name_its_part(curator: discreet.Curator, tmp
             assert words.startswith("made of the part north alone: made-up rows" if named else "made: made-up rows")
         page = release.plot(tmp_path / "made.html")
         assert (WORDS in page.read_text("utf-8")) is named
+
+
+def test_a_part_that_an_earlier_version_wrote_among_the_bounds_alone_stays_with_the_files(
+    curator: discreet.Curator, tmp_path: Path
+) -> None:
+    pytest.importorskip("xlsxwriter")
+    made = curator.publish("t", columns=["clinic"], epsilon=20, part="north")
+    plain = json.loads(made.save(tmp_path / "made.json").read_text("utf-8"))
+    assert plain.pop("part") == "north"
+    assert WORDS in plain["bounds"]
+    (tmp_path / "earlier.json").write_text(json.dumps(plain), "utf-8")
+    again = discreet.published(tmp_path / "earlier.json")
+    assert said(again, tmp_path) == dict.fromkeys(("json", "html", "xlsx", "parquet"), True)
+    assert again.known.part == "north"

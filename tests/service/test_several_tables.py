@@ -14,7 +14,7 @@ from discreet.errors import EngineError, QuestionError
 from discreet.service.jobs import Jobs
 from discreet.service.requests import ARROW, CSV
 from discreet.synthesis.synthetic_tables import SyntheticTables
-from related_tables import shop
+from related_tables import CUSTOMERS, ORDERS, shop
 from service_tools import Served, served
 
 NAMES = ["customers", "orders"]
@@ -26,20 +26,8 @@ delta = 1e-5
 epsilon = 20
 [analysts.bob]
 epsilon = 0.2
-[tables.customers]
-source = "customers.csv"
-person = "id"
-one_row_per_person = true
-columns = { id = { type = "text" }, sex = { type = "text", values = ["F", "M"] } }
-[tables.orders]
-source = "orders.csv"
-person = "customer"
-rows_per_person = 6
-[tables.orders.columns]
-number = { type = "integer" }
-customer = { type = "text" }
-channel = { type = "text", values = ["web", "Laden ü"] }
 """
+DECLARATION += CUSTOMERS + ORDERS
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -119,6 +120,18 @@ def test_a_distance_bounds_other_answers_too() -> None:
     assert evidence.bound(("a", "b"), answer + 1.0).l1 == same.l1 + 12
     assert evidence.distance(("a", "c"), np.zeros((4, 3)), miss) == math.inf
     assert evidence.distance(("a", "b"), answer.astype(float), miss) == same.l1
+
+
+def test_a_distance_that_noise_made_negative_is_bounded_by_the_noise() -> None:
+    """It used to give 0, as if the table were known to be right: no distance is below 0, so the bound still holds."""
+    answer = np.arange(12).reshape(4, 3)
+    found = []
+    for rows in (-1_000, -60, 0, 7):
+        evidence = Evidence(DOMAIN, (), 0, 0, (), {("a", "b"): Distance(answer, rows, Fraction(40))})
+        found.append(evidence.distance(("a", "b"), answer.astype(float), 0.05))
+    least = NormalDist().inv_cdf(0.95) * 40
+    assert found[0] == found[1] == found[2] == pytest.approx(least + 0.5)
+    assert found[3] == pytest.approx(least + 7.5)
 
 
 def test_nothing_known_bounds_nothing() -> None:

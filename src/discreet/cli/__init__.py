@@ -1,7 +1,7 @@
 """The command line. Answers go to standard output, everything else to standard error.
 
 Exit codes: 0 done, 1 a fault of discreet itself, 2 the question or the declaration is wrong, 3 refused for the budget,
-4 the engine, the ledger or a session of several parties failed, 5 the audit found something.
+4 the engine, the ledger or a session of several parties failed, 5 the audit found something, 130 stopped with Ctrl-C.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ BUG = "this is a bug in discreet; nothing private is shown here. Please report t
 
 
 def run() -> None:
-    """The entry point: every error becomes a text and an exit code; a bug never shows what it held."""
+    """Every error becomes a text and an exit code; a bug never shows what it held. Raises KeyboardInterrupt, of which
+    `discreet.__main__` says what becomes."""
     as_json = "--json" in sys.argv
     signal.signal(signal.SIGTERM, _end)  # as an exit: what is open is closed
     for stream in (sys.stdout, sys.stderr):
@@ -66,8 +67,10 @@ def run() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(2)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("stopped; what was reserved stays charged", err=True)
+    except click.Abort as stopped:  # how click hands on Ctrl-C, the end of what is typed, and a no
+        if isinstance(stopped.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        click.echo("stopped", err=True)
         sys.exit(1)
     except Exception as error:
         click.echo(f"{BUG} ({type(error).__name__})", err=True)
@@ -104,7 +107,7 @@ class _Commands(click.Group):
             formatter.write_text(
                 "Exit codes: 0 done, 1 a fault of discreet itself, 2 the question or the declaration is wrong, "
                 "3 refused for the budget, 4 the engine, the ledger or a session of several parties failed, "
-                "5 the audit found something."
+                "5 the audit found something, 130 stopped with Ctrl-C."
             )
 
 

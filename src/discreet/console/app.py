@@ -26,6 +26,7 @@ from discreet.console.visits import (
     from_here,
     meant,
     sent,
+    without_twice,
 )
 from discreet.service.accounts import PREFIX, Account, digest_of
 from discreet.service.api import Service
@@ -224,6 +225,7 @@ class Console:
             with self._service.one_of_few(account):
                 request.scope[KNOWN]()
                 act = request.method == "POST"
+                without_twice(request, place.many)
                 said: Mapping[str, str] = await sent(request, place.fields, many=place.many) if act else {}
                 if act and session is not None and not (from_here(request) and meant(request, session, said)):
                     raise _forged()

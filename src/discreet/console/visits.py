@@ -15,6 +15,7 @@ from discreet.service.accounts import Account
 from discreet.service.api import Service
 from discreet.service.requests import JSON, LARGEST, Refused, body, kind_of, texts, without_query
 from discreet.service.roles import Role
+from discreet.texts import visible
 
 FORM = "application/x-www-form-urlencoded"
 MOST_FIELDS = 200
@@ -126,6 +127,16 @@ async def sent(
     for name, value in pairs:
         lines.setdefault(name, []).append(value.replace("\r\n", "\n"))
     return {name: "\n".join(values) for name, values in lines.items()}
+
+
+def without_twice(request: Request, many: tuple[str, ...] = ()) -> None:
+    """Raises Refused 400 where a name stands behind the question mark twice that is none of `many`: which of the two is
+    meant is not said."""
+    names = [name for name, _ in request.query_params.multi_items() if name not in many]
+    for name in dict.fromkeys(names):
+        if names.count(name) > 1:
+            words = f"{visible(name[:60])} stands twice behind the question mark"
+            raise Refused(400, "query", words, "query", "write it once")
 
 
 def from_here(request: Request) -> bool:

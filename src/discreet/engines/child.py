@@ -107,9 +107,9 @@ class _Process:
         with self._lock:
             if self._known is None:
                 number, descriptors = b"", list[int]()
-                with self._news as news:
-                    if _ready(news.fileno(), START_SECONDS):
-                        number, descriptors, _, _ = socket.recv_fds(news, 8, 1)
+                if _ready(self._news.fileno(), START_SECONDS):  # interrupted here, it is asked again
+                    number, descriptors, _, _ = socket.recv_fds(self._news, 8, 1)
+                self._news.close()
                 self._known = int.from_bytes(number, "big"), next(iter(descriptors), None)
             return self._known
 

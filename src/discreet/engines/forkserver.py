@@ -52,6 +52,7 @@ class _Server:
             "TZ": "UTC",
             "OPENBLAS_NUM_THREADS": "1",  # one thread: a fork has no other
             "JE_ARROW_MALLOC_CONF": "background_thread:false",
+            "DUCKDB_JE_MALLOC_CONF": "retain:false",  # what is freed counts no more: memory is limited as address space
             "PYTHONDONTWRITEBYTECODE": os.environ.get("PYTHONDONTWRITEBYTECODE", ""),
         }
         self._owner = os.getpid()

@@ -42,3 +42,8 @@ def typed(value: Any, kind: str) -> Any:
     if kind == Type.DATE:
         return datetime.date.fromisoformat(value)
     return datetime.datetime.fromisoformat(value) if kind == Type.TIMESTAMP else value
+
+
+def up(value: float, digits: int = 0) -> float:
+    """A bound as it is shown with so many digits behind the point: rounded up, so that what is read holds too."""
+    return math.ceil(value * 10**digits - 1e-9) / 10**digits if math.isfinite(value) else value

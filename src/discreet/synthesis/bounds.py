@@ -4,9 +4,9 @@ Let D_r be the table's counts on a clique r with n cells, and a the published on
 
 **By their distance.** For a given a one person with R rows moves ‖D_r − a‖₁ by at most R. So at the end the distances
 of all marginals of the workload are measured, as one vector, with Gaussian noise of deviation σ rounded to whole
-rows: ‖D_r − a‖₁ is at most what came out plus z·σ + 1/2, but for probability 1 − Φ(z). The published rows are fixed
-before this noise is drawn, so nothing adaptive is left. Of other answers a′ it says ‖D_r − a′‖₁ ≤ ‖D_r − a‖₁ + ‖a −
-a′‖₁.
+rows: ‖D_r − a‖₁ is at most what came out, or 0 where that is less, plus z·σ + 1/2, but for probability 1 − Φ(z). The
+published rows are fixed before this noise is drawn, so nothing adaptive is left. Of other answers a′ it says
+‖D_r − a′‖₁ ≤ ‖D_r − a‖₁ + ‖a − a′‖₁.
 
 **By measurements of the cells**, as in Theorem 3 of McKenna, Mullins, Sheldon & Miklau (2022), with constants that
 hold for adaptive choices. Measurement t of a clique with k cells for each of r's gives, summed, D_r + √v_t·ξ_t +
@@ -97,12 +97,13 @@ class Evidence:
         return Bound(found[source], min(cell, found[source]), source)
 
     def distance(self, clique: Clique, answer: Floats, miss: float) -> float:
-        """A bound from the measured distance; infinite where there is none."""
+        """A bound from the measured distance; infinite where there is none. No distance is below 0: where noise made it
+        so, the bound is that of the noise, which is larger, and says what could be known."""
         if clique not in self.distances:
             return math.inf
         known = self.distances[clique]
         noise = NormalDist().inv_cdf(1 - miss) * float(known.sigma) + 0.5
-        return max(0.0, known.rows + noise) + float(np.abs(answer - known.answer).sum())
+        return max(0, known.rows) + noise + float(np.abs(answer - known.answer).sum())
 
     def measured(self, clique: Clique, answer: Floats, miss: float) -> tuple[float, float]:
         """Bounds of the ℓ1 distance and of the largest cell's; infinite where no measurement holds the clique."""

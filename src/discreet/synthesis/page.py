@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.look.page import document, points, table
 from discreet.release.plot import DARK, PALE, figure_class, placed, shown
+from discreet.release.values import up
 from discreet.synthesis.data import SyntheticData
 from discreet.synthesis.packed import unpack
 from discreet.texts import visible
@@ -134,8 +135,8 @@ def _html(release: SyntheticData, figure: Any) -> str:
         rows = [
             [
                 visible(", ".join(one["columns"])),
-                f"{one['rows']:,.0f}",
-                f"{one['share']:.1%}",
+                f"{up(one['rows']):,.0f}",
+                f"{up(one['share'], 3):.1%}",
                 "yes" if frozenset(one["columns"]) in together else "no",
             ]
             for one in pairs

@@ -12,6 +12,7 @@ from sqlglot.errors import SqlglotError
 
 from discreet.errors import QuestionError, refused
 from discreet.release.content import ReleaseContent
+from discreet.release.values import up
 from discreet.synthesis.data import SyntheticData
 from discreet.synthesis.database import run
 from discreet.synthesis.known import KnownErrors, SyntheticTable, known_errors
@@ -110,7 +111,7 @@ def _words(statement: exp.Query, known: KnownErrors, scale: float) -> str:
         return f"± is the release's bound, at 95 % for all counts at once{more}; {_DECLARED}"
     if known.within is None:
         return f"no error bound is known: the release has none for what it reads together{scaled}"
-    words = f"all counts of cells are off by at most {known.within:,.0f} rows in sum (95 %)"
+    words = f"all counts of cells are off by at most {up(known.within):,.0f} rows in sum (95 %)"
     return f"{words}, before what falls inside a bin{more}; {_DECLARED}"
 
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from discreet.catalog import Declaration
-from discreet.errors import refused
+from discreet.errors import QuestionError, refused
 from discreet.synthesis.columns import PublishedColumn, published
 from discreet.synthesis.row_before import called
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression
@@ -140,9 +140,14 @@ class _Link:
     target: str | None = None
 
 
+def neither() -> QuestionError:
+    """Of what is to be published and is no name of a table, nor names of several."""
+    return refused("table", "this is neither a table nor a list of tables", "table", _EXAMPLE)
+
+
 def _tables(declaration: Declaration, names: Sequence[str]) -> list[Table]:
     if isinstance(names, str) or not all(isinstance(name, str) for name in names) or len(names) < 2:
-        raise refused("table", "this is neither a table nor a list of tables", "table", _EXAMPLE)
+        raise neither()
     found: list[Table] = []
     for name in names:
         table = declaration.table(name)

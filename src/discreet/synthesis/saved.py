@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ def published(path: str | Path) -> Synthetic | SyntheticTables:
     LedgerError where a newer version has written it.
     """
     try:
-        plain = json.loads(Path(path).read_text("utf-8"))
+        plain = _of_part(json.loads(Path(path).read_text("utf-8")))
         if "tables" in plain:
             tables = {name: _packed(one) for name, one in plain["tables"].items()}
             several = SyntheticTables.of(heard({**plain, "tables": tables, "notes": ()}))
@@ -45,6 +46,21 @@ def _whole(one: Synthetic) -> bool:
 def _none(path: str | Path) -> Synthetic:
     fix = 'write it with release.save("made.json") of a published table'
     raise QuestionError("source", f"{path} holds no published table", where="path", fix=fix)
+
+
+def _of_part(plain: Mapping[str, Any]) -> Mapping[str, Any]:
+    """With the part as a field, where an earlier version wrote it among the bounds alone; of several, into each."""
+    lines = [one for one in plain["bounds"] if re.fullmatch("of the part .+ alone", one, re.DOTALL)]
+    if not lines or "part" in plain:
+        return plain
+    part = lines[-1].removeprefix("of the part ").removesuffix(" alone")
+    if "tables" not in plain:
+        return {**plain, "part": part}
+    tables = {
+        name: {**one, "bounds": list(dict.fromkeys([*one["bounds"], lines[-1]])), "part": part}
+        for name, one in plain["tables"].items()
+    }
+    return {**plain, "tables": tables, "part": part}
 
 
 def _packed(plain: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from discreet.accounting.balance import event_delta
 from discreet.catalog import Declaration
 from discreet.errors import refused
 from discreet.markov import Clique, Domain
+from discreet.plan.work import bound
 from discreet.procedures.arguments import epsilon_of
 from discreet.release.content import Cost
 from discreet.synthesis.publication import (
@@ -30,7 +31,7 @@ from discreet.synthesis.related import RelatedTable, related
 from discreet.synthesis.schedule import Schedule, Schedules, largest
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import Number, floor
-from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_a.table import Relation, Table
 
 METHOD = "adaptive"
 ALONE = 0.3
@@ -155,14 +156,27 @@ def several(
 
 def together(declaration: Declaration, names: Sequence[str]) -> tuple[RelatedTable, ...]:
     """The tables of such a call, each after the one that it refers to. Raises QuestionError where they are not of the
-    same persons, or something is declared of one that only a single table can keep."""
+    same persons, something is declared of one that only a single table can keep, or the rows of one person are too much
+    work for the engine."""
     tables = related(declaration, names)
     for said, of in {"totals": declaration.totals, "sums": declaration.sums}.items():
         for name in (one.table.name for one in tables):
             if name in of:
                 message = f"{said} are declared of {name}, which tables that are published together cannot keep yet"
                 raise refused(said, message, "table", f"publish {name} by itself, or leave its {said} out")
+    for one in tables:
+        bound([one.counted], one.view, declaration.limits, list(declaration.tables.values()), _NoPublic())
     return tables
+
+
+class _NoPublic:
+    """Of views of tables about people, which hold no public one: there is nothing to ask about."""
+
+    def most(self, relation: Relation, names: tuple[str, ...]) -> int:
+        raise NotImplementedError
+
+    def longest(self, relation: Relation) -> Mapping[str, int]:
+        raise NotImplementedError
 
 
 def _domains(tables: Sequence[RelatedTable]) -> list[Domain]:

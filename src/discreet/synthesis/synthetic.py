@@ -9,6 +9,7 @@ from typing import Any
 
 from discreet.release.render import aligned, used
 from discreet.release.table import Release
+from discreet.release.values import up
 from discreet.synthesis.data import SyntheticData
 from discreet.synthesis.database import write
 from discreet.synthesis.page import page
@@ -72,9 +73,8 @@ class Synthetic(SyntheticData, Release):
         words = []
         pairs = sorted(one["share"] for one in self.marginals if len(one["columns"]) == 2)
         if pairs:
-            words.append(
-                f"pairs of columns: off by at most {pairs[len(pairs) // 2]:.0%} of the rows in sum (the middle bound)"
-            )
+            middle = up(pairs[len(pairs) // 2], 2)
+            words.append(f"pairs of columns: off by at most {middle:.0%} of the rows in sum (the middle bound)")
         words += [f"left out: {name} ({why})" for name, why in self.columns_left_out.items()]
         return words + (["ended early"] if self.holds.more["ended_early"] else [])
 

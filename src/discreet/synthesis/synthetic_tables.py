@@ -15,7 +15,7 @@ from discreet.errors import QuestionError
 from discreet.release.content import ReleaseContent
 from discreet.release.render import aligned, used
 from discreet.release.table import Release
-from discreet.release.values import finite
+from discreet.release.values import finite, up
 from discreet.synthesis.database import write
 from discreet.synthesis.place import each, is_database, place
 from discreet.synthesis.query import Answer, answered
@@ -143,4 +143,4 @@ class SyntheticTables(Release):
 
 
 def _share(value: float | None) -> str:
-    return "" if value is None else f"{value:.1%}" if math.isfinite(value) else "unknown"
+    return "" if value is None else f"{up(value, 3):.1%}" if math.isfinite(value) else "unknown"

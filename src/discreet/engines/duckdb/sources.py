@@ -286,7 +286,8 @@ class DuckDBSources:
         except Refused as error:
             raise _refusal(source, error.word) from None
         finally:
-            self.call("forget")
+            assert self.process is not None
+            self.process.last("forget", seconds=LOAD_SECONDS)  # where the child has ended, what ended it is said
 
     def _limit(self) -> None:
         self.start()

@@ -1,0 +1,58 @@
+"""Ctrl-C, at whatever moment: one line, no traceback, no process that stays."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kinds import some
+
+PRESSED = """
+import os, signal, sys, threading
+from discreet.__main__ import run
+pressed = threading.Timer(float(sys.argv.pop(1)), os.kill, (os.getpid(), signal.SIGINT))
+pressed.daemon = True
+pressed.start()
+run()
+"""
+
+ASKED = ("ask", "clinic.toml", "SELECT COUNT(*) AS n FROM visits", "--epsilon", "0.5")
+MOMENTS = [(ASKED, tenths / 10) for tenths in (1, 5, 8, 2, 3, 4, 6, 7, 9, 10, 12, 14)]
+MOMENTS += [(("demo",), tenths / 10) for tenths in range(2, 40, 3)]
+
+
+def servers(curator: int) -> list[str]:
+    """The processes that were started to fork the children of a process."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().decode()
+        except OSError:  # it has just ended
+            continue
+        if f"main({curator}, " in words:
+            found.append(words)
+    return found
+
+
+@pytest.mark.parametrize(("words", "seconds"), some(MOMENTS, pytest.mark.storm, quick=3))
+def test_ctrl_c_says_one_line_and_leaves_no_process(words: tuple[str, ...], seconds: float, clinic: Path) -> None:
+    """So many seconds after the command can hear it: while modules are loaded, tables, the engine, or while it asks."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PRESSED, str(seconds), *words],
+        cwd=clinic.parent,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as command:
+        _, said = command.communicate()
+    lines = [line for line in said.splitlines() if line and "is a new ledger" not in line]
+    if command.returncode == 0:  # it was done before
+        assert lines == []
+    else:
+        assert command.returncode in (130, -signal.SIGINT)  # a shell says 130 of both
+        assert lines == ["stopped; what was reserved stays charged"]
+    assert servers(command.pid) == []
