@@ -32,7 +32,6 @@ from discreet.trusted.ledger.accounts import (
     TOTAL,
     Caps,
     Overdrawn,
-    Snapshot,
     States,
     TableState,
     debited,
@@ -69,6 +68,14 @@ class Unit:
     @property
     def person(self) -> str:
         return f"{self.column} ({self.kind})" if self.kind else self.column
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """How often a table was registered, and the fingerprint of the last time."""
+
+    number: int
+    fingerprint: str
 
 
 @dataclass(frozen=True)
@@ -114,6 +121,12 @@ class Allowance:
 
     account: Filter
     until: str
+
+
+def _snapshot(states: States, table: str) -> Snapshot:
+    """A table's snapshot, number 0 before the first."""
+    known = states.table(table)
+    return Snapshot(known.number, known.fingerprint)
 
 
 def _names(states: States, kind: str) -> list[str]:
@@ -207,7 +220,7 @@ class Ledger(RequestsLedger):
         `assigning` assigns persons to parts in it: LedgerError "period" where another process has done so since."""
         if not anew:
             with self._file.read() as transaction:
-                known = {table: transaction.table(table).snapshot for table in fingerprints}
+                known = {table: _snapshot(transaction, table) for table in fingerprints}
             if all(snapshot.number for snapshot in known.values()):
                 return known
         with self._file.write() as transaction:
@@ -231,11 +244,11 @@ class Ledger(RequestsLedger):
                     "assigned", {"who": who, "accounts": accounts, "answer": chain.digest(persons)}, persons
                 )
             for table, fingerprint in fingerprints.items():
-                number = transaction.table(table).snapshot.number
+                number = transaction.table(table).number
                 if anew or not number:
                     fields = {"table": table, "number": number + 1, "fingerprint": fingerprint, "since": chain.now()}
                     transaction.append("snapshot", fields)
-            return {table: transaction.table(table).snapshot for table in fingerprints}
+            return {table: _snapshot(transaction, table) for table in fingerprints}
 
     def lift(self, analyst: str, of: Sequence[str] = (), **said: object) -> tuple[str, ...]:
         """Let an analyst who was suspended ask again, TOTAL for those who name none, about these tables or about all.
@@ -442,7 +455,7 @@ class Ledger(RequestsLedger):
     def snapshot(self, table: str) -> Snapshot | None:
         """The last registered snapshot of a table."""
         with self._file.read() as transaction:
-            snapshot = transaction.table(table).snapshot
+            snapshot = _snapshot(transaction, table)
             return snapshot if snapshot.number else None
 
     def tables(self) -> dict[str, TableState]:

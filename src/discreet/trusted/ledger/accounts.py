@@ -107,27 +107,9 @@ class Overdrawn(BudgetError):
     """An account does not admit a loss, or not with the reserved part of its budget. `whole` is the whole budget before
     it. With `window`, the account is what it may spend in this one ("day")."""
 
-    def __init__(
-        self,
-        name: str,
-        account: Filter,
-        loss: Loss,
-        whole: Filter,
-        keep: Loss | None = None,
-        *,
-        window: str = "",
-    ) -> None:
+    def __init__(self, name: str, account: Filter, whole: Filter, keep: Loss | None = None, window: str = "") -> None:
         super().__init__("the budget does not allow this question", asked="more", left="less", fits="ask for less")
-        self.name, self.account, self.loss, self.whole, self.keep = name, account, loss, whole, keep
-        self.window = window
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """How often a table was registered, and the fingerprint of the last time."""
-
-    number: int
-    fingerprint: str
+        self.name, self.account, self.whole, self.keep, self.window = name, account, whole, keep, window
 
 
 @dataclass(frozen=True)
@@ -142,10 +124,6 @@ class TableState:
     failures: int = 0
     suspended: tuple[str, ...] = ()
     since: str = ""
-
-    @property
-    def snapshot(self) -> Snapshot:
-        return Snapshot(self.number, self.fingerprint)
 
     def failed(self, analyst: str, *, counted: bool, limit: int) -> TableState:
         """After a failed measurement. One that is `counted` may be the last before the table is frozen."""
@@ -322,7 +300,7 @@ class States(ABC):
         """An account after a loss that it admits; the state `key` says what it is an account of."""
         after = account.after(loss)
         if not after.alive:
-            raise Overdrawn(key[1], account, loss, self.account(TOTAL), window=key[0] if key[0] in THEIRS else "")
+            raise Overdrawn(key[1], account, self.account(TOTAL), window=key[0] if key[0] in THEIRS else "")
         return after
 
     def _begun(self, period: Period) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class LedgerFile(Storage):
     def _new(self, name: str) -> apsw.Connection:
         """A ledger with its opening entry alone, in an empty file."""
         connection = self._prepared(name, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
-        schema.migrate(connection)
+        schema.make(connection)
         with connection:
             chain.append(connection, chain.START, {}, {"kind": "open", "salt": secrets.token_hex(32)}, {})
         return connection

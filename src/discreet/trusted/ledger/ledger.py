@@ -222,7 +222,7 @@ class BudgetLedger:
             transaction.append("reserve", asked | {"reserve": seq, "account": own, "loss": loss.to_json()})
             for one, left in before.items():
                 if keep is not None and not transaction.account(one).admits(keep):
-                    raise Overdrawn(one, left, loss, left, keep)
+                    raise Overdrawn(one, left, left, keep)
             charged = dict.fromkeys(debited(transaction.head.body), loss)
             if answer is None:
                 return Reserved(seq, charged)
