@@ -76,10 +76,10 @@ def test_no_ring_knows_a_part_beside_it() -> None:
     ("one", "most"),
     [
         ("ring_a", 2_473),
-        ("ledger", 1_086),
+        ("ledger", 1_065),
         ("ring_b", 3_231),
         ("ring_c", 3_435),
-        ("ledger_server", 340),
+        ("ledger_server", 337),
         ("renewal", 75),
         ("parts", 80),
         ("allowances", 76),

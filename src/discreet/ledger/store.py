@@ -38,6 +38,7 @@ from discreet.trusted.ledger.accounts import (
     promise,
     renewed,
 )
+from discreet.trusted.ledger.file import LedgerFile
 from discreet.trusted.ledger.ledger import Reserved, Stored
 from discreet.trusted.ledger.note import Noted
 from discreet.trusted.ledger.periods import NEW_PERSONS, Period
@@ -139,14 +140,17 @@ class Ledger(RequestsLedger):
     `BudgetLedger`."""
 
     def __init__(self, at: Path | Place | None, *, lost: bool = False) -> None:
-        if isinstance(at, Path):
-            leave_log(at)
-        super().__init__(at, lost=lost)
+        if isinstance(at, Place):
+            kept = at.storage(lost=lost)
+            super().__init__(kept)
+            if off := " and ".join(kept.cautions()):
+                _log.warning("%s: %s is off, so a power cut may take back what was charged", kept.where, off)
+        else:
+            if at is not None:
+                leave_log(at)
+            super().__init__(LedgerFile(at, lost=lost))
         self._stops_read: tuple[int, frozenset[Stop]] = 0, frozenset()
         _OPEN.add(self)
-        if off := self._file.cautions():
-            names = " and ".join(off)
-            _log.warning("%s: %s is off, so a power cut may take back what was charged", self._file.where, names)
 
     # what the owner does
 

@@ -45,14 +45,15 @@ _ALONE = """
 import pathlib, sys
 from fractions import Fraction
 from discreet.errors import LedgerError
+from discreet.trusted.ledger.file import LedgerFile
 from discreet.trusted.ledger.ledger import BudgetLedger
 from discreet.trusted.ring_a.loss import Pure
 
 at = pathlib.Path(sys.argv[1])
 for act in (
-    lambda: BudgetLedger(at).reserve(Pure(Fraction(1, 10)), question="q", key="k", account="ana"),
-    lambda: BudgetLedger(at).replay(),
-    lambda: BudgetLedger(at).register({}, "another", persons={}, raising=True),
+    lambda: BudgetLedger(LedgerFile(at)).reserve(Pure(Fraction(1, 10)), question="q", key="k", account="ana"),
+    lambda: BudgetLedger(LedgerFile(at)).replay(),
+    lambda: BudgetLedger(LedgerFile(at)).register({}, "another", persons={}, raising=True),
 ):
     try:
         act()

@@ -20,16 +20,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 
 from discreet.errors import EngineError, LedgerError, QuestionError
 from discreet.trusted.ledger import chain
 from discreet.trusted.ledger.accounts import PART, PARTS, TOTAL, Caps, Overdrawn, debited, stored_loss
-from discreet.trusted.ledger.file import LedgerFile
 from discreet.trusted.ledger.periods import NEW_PERSONS
 from discreet.trusted.ledger.processes import this_process
 from discreet.trusted.ledger.replay import HistoryReplay
-from discreet.trusted.ledger.storage import Elsewhere, Storage
+from discreet.trusted.ledger.storage import Storage
 from discreet.trusted.ledger.transaction import StoredAnswer, Transaction
 from discreet.trusted.ring_a.loss import Loss, loss_from_json
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
@@ -60,20 +58,16 @@ class Stored:
 
 
 class BudgetLedger:
-    """The ledger in a file, or at a place on a server, made where there is none; None keeps it in memory.
+    """The ledger, wherever it is kept (`Storage`).
 
     It may be used from several threads, the file from several processes, and the server from several machines. Every
     method raises LedgerError where the ledger cannot be trusted or written: "corrupt", "foreign", "newer", "rewritten",
     "unwritable", "unnoted", "missing", "linked", "moved", "busy", "full", "storage", "server", "closed", "forked".
-    Nothing is charged then, or the charge stands. With `lost` the noted entry is not asked for: the owner is about to
-    say what it held.
+    Nothing is charged then, or the charge stands.
     """
 
-    def __init__(self, at: Path | Elsewhere | None, *, lost: bool = False) -> None:
-        if at is None or isinstance(at, Path):
-            self._file: Storage = LedgerFile(at, lost=lost)
-        else:
-            self._file = at.storage(lost=lost)
+    def __init__(self, kept: Storage) -> None:
+        self._file = kept
         self._read: tuple[int, frozenset[int]] = (0, frozenset())  # up to which entry, and which reserves had no end
 
     def register(
