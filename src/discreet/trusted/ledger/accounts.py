@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
@@ -321,16 +321,6 @@ class Beside:
     A program that lacks the part that keeps these `kinds` opens no ledger that has some: it would charge past them."""
 
     kinds: tuple[str, ...] = ()
-
-    def registered(
-        self,
-        states: States,  # noqa: ARG002
-        names: Sequence[str],  # noqa: ARG002
-        allowances: Mapping[str, Mapping[str, Caps]],  # noqa: ARG002
-        raising: bool,  # noqa: ARG002
-    ) -> Mapping[str, object]:
-        """What an entry that registers these accounts says besides."""
-        return {}
 
     def said(self, states: States, account: str | None) -> Mapping[str, object]:  # noqa: ARG002
         """What an entry that charges an account says besides."""

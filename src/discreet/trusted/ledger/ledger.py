@@ -17,7 +17,7 @@ A reserve that `end` has ended is none: nothing of its measurement failed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -70,14 +70,14 @@ class BudgetLedger:
         self._file = kept
         self._read: tuple[int, frozenset[int]] = (0, frozenset())  # up to which entry, and which reserves had no end
 
-    def register(
+    def register_accounts(
         self,
         caps: Mapping[str, Caps],
         declaration: str,
         *,
         persons: Persons,
         raising: bool,
-        allowances: Mapping[str, Mapping[str, Caps]] = {},
+        besides: Callable[[Transaction], Mapping[str, object]] = lambda _: {},
         renewal: Mapping[str, str] | None = None,
         parts: Sequence[str] = (),
     ) -> bool:
@@ -95,9 +95,9 @@ class BudgetLedger:
         another: all that is released is within the larger of each part, which neither cap promises. `persons` says of
         each table about people who counts as a person in it, in words, and in which of an earlier time the same persons
         were meant. What was charged was charged for these: LedgerError "unit" where that changes after anything was
-        charged. `allowances` are told to the part beside the ledger that keeps them. `renewal` says how long a period
-        is, and for which `persons` the budget renews with it; once something was charged, only the owner's word changes
-        it, LedgerError "renewal".
+        charged. `besides` gives what the entry says to parts beside the ledger, and may refuse. `renewal` says how long
+        a period is, and for which `persons` the budget renews with it; once something was charged, only the owner's
+        word changes it, LedgerError "renewal".
         For new persons it neither begins nor ends then, nor once somebody is listed, whoever says so. Each of `parts`
         gets an account of its own; all that there are have the caps of TOTAL, whoever declares them.
         """
@@ -128,13 +128,12 @@ class BudgetLedger:
                     raise LedgerError.of("unit", table=table, known=before, total=transaction.account(TOTAL))
                 if before != words[0]:
                     named.append((table, words[0]))
-            besides = (part.registered(transaction, [*caps], allowances, raising) for part in PARTS)
-            others = {name: value for one in besides for name, value in one.items()}
+            others = dict(besides(transaction))
             others |= {"units": named} if named else {}
             others |= {"lasting": lasting} if lasting else {}
             others |= {} if renews == renewal else {"renewal": renewal}
             if changes or others or transaction.state("declaration", "") != chain.digest(declaration.encode()):
-                transaction.append("register", {"changes": changes, "declaration": declaration, **others})
+                transaction.append("register", {**others, "changes": changes, "declaration": declaration})
             return any(name == TOTAL and known is None for name, known, _ in changes)
 
     def _given(self, _: Transaction, caps: Mapping[str, Caps]) -> tuple[Mapping[str, Caps], Lasting]:
@@ -232,18 +231,6 @@ class BudgetLedger:
             LedgerError.unless(not transaction.committed(reserve_id), "committed")
             LedgerError.unless(not alone or not transaction.reserved_after(reserve_id, body["key"]), "superseded")
             _commit(transaction, reserve_id, body["key"], answer)
-
-    def stored(self, key: str) -> tuple[bytes, Loss] | None:
-        """The answer that was committed under a key, and what was reserved for it; None where there is none."""
-        with self._file.read() as transaction:
-            found = transaction.answer(key, None)
-            return None if found is None else (found[0], stored_loss(found[1].body))
-
-    def lost_since(self, key: str) -> bool:
-        """Whether the owner has said, since a key was first answered, that entries of the ledger are lost."""
-        with self._file.read() as transaction:
-            found = transaction.find("e.kind = 'commit' AND e.key = $1", key=key)
-            return found is not None and transaction.find(f"e.seq > {found.seq:d} AND e.kind = 'unknown'") is not None
 
     def fail(self, reserve_id: int, tables: Sequence[str] | None = None) -> None:
         """Record that a measurement failed; of the tables that it was reserved for, those that it read."""
