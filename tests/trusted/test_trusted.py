@@ -76,7 +76,7 @@ def test_no_ring_knows_a_part_beside_it() -> None:
     ("one", "most"),
     [
         ("ring_a", 2_473),
-        ("ledger", 1_048),
+        ("ledger", 1_045),
         ("ring_b", 3_231),
         ("ring_c", 3_439),
         ("ledger_server", 337),

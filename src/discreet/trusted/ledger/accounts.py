@@ -217,8 +217,7 @@ class States(ABC):
 
     def account(self, name: str) -> Filter:
         """An account's caps and what was spent of them. Raises LedgerError "account" where it was never registered."""
-        if ("account", name) not in self.texts:
-            raise LedgerError.of("account")
+        LedgerError.unless(("account", name) in self.texts, "account")
         return account_from_json(self.state("account", name))
 
     def caps(self, name: str) -> Caps | None:

@@ -32,7 +32,6 @@ from discreet.trusted.ledger.transaction import StoredAnswer, Transaction
 from discreet.trusted.ring_a.loss import Loss, loss_from_json
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
-Persons = Mapping[str, Sequence[str]]
 Fields = dict[str, object]
 Lasting = Mapping[str, Fraction]
 PIECE = "\x1f"  # between the name of a request and the number of a piece of its question: no analyst has one in a name
@@ -75,7 +74,7 @@ class BudgetLedger:
         caps: Mapping[str, Caps],
         declaration: str,
         *,
-        persons: Persons,
+        persons: Mapping[str, Sequence[str]],
         raising: bool,
         besides: Callable[[Transaction], Mapping[str, object]] = lambda _: {},
         renewal: Mapping[str, str] | None = None,
@@ -229,7 +228,8 @@ class BudgetLedger:
             body = transaction.entry(reserve_id).body if 0 < reserve_id <= transaction.head.seq else {"kind": ""}
             LedgerError.unless(body["kind"] == "reserve", "unknown")
             LedgerError.unless(not transaction.committed(reserve_id), "committed")
-            LedgerError.unless(not alone or not transaction.reserved_after(reserve_id, body["key"]), "superseded")
+            later = f"e.seq > {reserve_id:d} AND e.kind = 'reserve' AND e.key = $1"
+            LedgerError.unless(not alone or transaction.find(later, key=body["key"]) is None, "superseded")
             _commit(transaction, reserve_id, body["key"], answer)
 
     def fail(self, reserve_id: int, tables: Sequence[str] | None = None) -> None:
