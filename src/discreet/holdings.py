@@ -299,7 +299,7 @@ class Holdings:
         found = {}
         for name, state in self.states().items():
             known, now = before.get(name), self._ledger.snapshot(name)
-            old = known.snapshot if known is not None and known.number else None
+            old = known if known is not None and known.number else None
             found[name] = replace(
                 state,
                 changed=old is not None and now is not None and old.fingerprint != now.fingerprint,

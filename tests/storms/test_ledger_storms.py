@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from collections import Counter
 from pathlib import Path
@@ -196,6 +197,36 @@ def test_a_storm_of_deaths(at: At) -> None:
     storm = kill_storm(25, at=at)
     assert storm.released > 100
     assert storm.unknown == 0
+
+
+def test_other_threads_go_on_after_a_fork(at: At) -> None:
+    """In the parent and in the child: the thread that forks holds the ledger until then, and no longer."""
+    make(at, units=10)
+    ledger = Ledger(at)
+    charged: list[str] = []
+
+    def charge(key: str) -> None:
+        ledger.reserve(PRICE, question="q", key=key)
+        charged.append(key)
+
+    def elsewhere(key: str) -> None:
+        thread = threading.Thread(target=charge, args=(key,), daemon=True)
+        thread.start()
+        thread.join(60)
+
+    elsewhere("before")
+    child = os.fork()
+    if child == 0:
+        try:
+            elsewhere("child")
+            os._exit(charged != ["before", "child"])
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    elsewhere("parent")
+    assert charged == ["before", "parent"]
+    assert ledger.verify().accounts[TOTAL].spent.pure == 3 * PRICE.epsilon
 
 
 def test_parent_and_child_go_on_after_a_fork(at: At) -> None:

@@ -66,7 +66,7 @@ def tables(curator: Curator) -> dict[str, dict[str, Any]]:
     null for those who name no analyst."""
     return {
         name: {
-            "snapshot": state.snapshot.number,
+            "snapshot": state.number,
             "frozen": state.frozen,
             "failures": state.failures,
             "limit": curator.declaration.limits.failures,

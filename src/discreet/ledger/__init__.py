@@ -4,8 +4,8 @@ What privacy rests on stands in `discreet.trusted.ledger`.
 """
 
 from discreet.ledger.history import Entry, Verification
-from discreet.ledger.store import Assigning, Ledger, Turn, Unit
-from discreet.trusted.ledger.accounts import TOTAL, Caps, Snapshot, TableState
+from discreet.ledger.store import Assigning, Ledger, Snapshot, Turn, Unit
+from discreet.trusted.ledger.accounts import TOTAL, Caps, TableState
 from discreet.trusted.ledger.ledger import Reserved, Stored
 
 __all__ = [

@@ -18,6 +18,7 @@ from discreet.errors import LedgerError, QuestionError
 from discreet.ledger.refusal import explained
 from discreet.ledger.words import reason_of
 from discreet.texts import visible
+from discreet.trusted.allowances import by_calendar
 from discreet.trusted.ledger import chain
 from discreet.trusted.ledger.accounts import TOTAL, Caps
 from discreet.trusted.ledger.ledger import BudgetLedger, Lasting, _check_raise
@@ -145,16 +146,16 @@ class RequestsLedger(BudgetLedger):
         renewal: Mapping[str, str] | None = None,
         parts: Sequence[str] = (),
     ) -> bool:
-        """Make accounts and set their caps, `BudgetLedger.register`: the declared ones, and what was approved.
+        """Make accounts and set their caps, `BudgetLedger.register_accounts`: the declared ones, and what was approved.
         `allowances` are what accounts may spend in one day or month, lowered and raised as caps are; of an account that
         is not named, none."""
         try:
-            return super().register(
+            return super().register_accounts(
                 caps,
                 declaration,
                 persons=persons,
                 raising=raising,
-                allowances=allowances,
+                besides=lambda transaction: by_calendar.registered(transaction, caps, allowances, raising),
                 renewal=renewal,
                 parts=parts,
             )

@@ -32,13 +32,13 @@ from discreet.trusted.ledger.accounts import (
     TOTAL,
     Caps,
     Overdrawn,
-    Snapshot,
     States,
     TableState,
     debited,
     promise,
     renewed,
 )
+from discreet.trusted.ledger.file import LedgerFile
 from discreet.trusted.ledger.ledger import Reserved, Stored
 from discreet.trusted.ledger.note import Noted
 from discreet.trusted.ledger.periods import NEW_PERSONS, Period
@@ -69,6 +69,14 @@ class Unit:
     @property
     def person(self) -> str:
         return f"{self.column} ({self.kind})" if self.kind else self.column
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """How often a table was registered, and the fingerprint of the last time."""
+
+    number: int
+    fingerprint: str
 
 
 @dataclass(frozen=True)
@@ -116,6 +124,12 @@ class Allowance:
     until: str
 
 
+def _snapshot(states: States, table: str) -> Snapshot:
+    """A table's snapshot, number 0 before the first."""
+    known = states.table(table)
+    return Snapshot(known.number, known.fingerprint)
+
+
 def _names(states: States, kind: str) -> list[str]:
     """The names of all states of a kind, in order."""
     return sorted(name for its, name in states.texts if its == kind)
@@ -126,14 +140,17 @@ class Ledger(RequestsLedger):
     `BudgetLedger`."""
 
     def __init__(self, at: Path | Place | None, *, lost: bool = False) -> None:
-        if isinstance(at, Path):
-            leave_log(at)
-        super().__init__(at, lost=lost)
+        if isinstance(at, Place):
+            kept = at.storage(lost=lost)
+            super().__init__(kept)
+            if off := " and ".join(kept.cautions()):
+                _log.warning("%s: %s is off, so a power cut may take back what was charged", kept.where, off)
+        else:
+            if at is not None:
+                leave_log(at)
+            super().__init__(LedgerFile(at, lost=lost))
         self._stops_read: tuple[int, frozenset[Stop]] = 0, frozenset()
         _OPEN.add(self)
-        if off := self._file.cautions():
-            names = " and ".join(off)
-            _log.warning("%s: %s is off, so a power cut may take back what was charged", self._file.where, names)
 
     # what the owner does
 
@@ -207,7 +224,7 @@ class Ledger(RequestsLedger):
         `assigning` assigns persons to parts in it: LedgerError "period" where another process has done so since."""
         if not anew:
             with self._file.read() as transaction:
-                known = {table: transaction.table(table).snapshot for table in fingerprints}
+                known = {table: _snapshot(transaction, table) for table in fingerprints}
             if all(snapshot.number for snapshot in known.values()):
                 return known
         with self._file.write() as transaction:
@@ -231,11 +248,11 @@ class Ledger(RequestsLedger):
                     "assigned", {"who": who, "accounts": accounts, "answer": chain.digest(persons)}, persons
                 )
             for table, fingerprint in fingerprints.items():
-                number = transaction.table(table).snapshot.number
+                number = transaction.table(table).number
                 if anew or not number:
                     fields = {"table": table, "number": number + 1, "fingerprint": fingerprint, "since": chain.now()}
                     transaction.append("snapshot", fields)
-            return {table: transaction.table(table).snapshot for table in fingerprints}
+            return {table: _snapshot(transaction, table) for table in fingerprints}
 
     def lift(self, analyst: str, of: Sequence[str] = (), **said: object) -> tuple[str, ...]:
         """Let an analyst who was suspended ask again, TOTAL for those who name none, about these tables or about all.
@@ -442,7 +459,7 @@ class Ledger(RequestsLedger):
     def snapshot(self, table: str) -> Snapshot | None:
         """The last registered snapshot of a table."""
         with self._file.read() as transaction:
-            snapshot = transaction.table(table).snapshot
+            snapshot = _snapshot(transaction, table)
             return snapshot if snapshot.number else None
 
     def tables(self) -> dict[str, TableState]:

@@ -270,6 +270,22 @@ def test_a_file_that_changes_under_an_open_ledger(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+def test_a_file_that_is_replaced_while_it_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "a.ledger"
+    make(path, units=10)
+    shutil.copy(path, tmp_path / "backup")
+
+    class Slow(LedgerFile):
+        def _connect(self) -> apsw.Connection:
+            connection = super()._connect()
+            os.replace(tmp_path / "backup", path)
+            return connection
+
+    with pytest.raises(LedgerError) as replaced:
+        Slow(path)
+    assert replaced.value.code == "moved"
+
+
 def test_history_that_goes_back_under_an_open_ledger(tmp_path: Path) -> None:
     path = tmp_path / "a.ledger"
     make(path, units=10)

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from discreet.ledger import TOTAL, Ledger
+from discreet.ledger import TOTAL, Caps, Ledger
 from discreet.trusted.ledger.accounts import PARTS, THEIRS, Beside, States
 from discreet.trusted.ledger.chain import Key
+from discreet.trusted.ledger.ledger import BudgetLedger
 from storms import PRICE, caps
 
 
@@ -45,14 +46,15 @@ _ALONE = """
 import pathlib, sys
 from fractions import Fraction
 from discreet.errors import LedgerError
+from discreet.trusted.ledger.file import LedgerFile
 from discreet.trusted.ledger.ledger import BudgetLedger
 from discreet.trusted.ring_a.loss import Pure
 
 at = pathlib.Path(sys.argv[1])
 for act in (
-    lambda: BudgetLedger(at).reserve(Pure(Fraction(1, 10)), question="q", key="k", account="ana"),
-    lambda: BudgetLedger(at).replay(),
-    lambda: BudgetLedger(at).register({}, "another", persons={}, raising=True),
+    lambda: BudgetLedger(LedgerFile(at)).reserve(Pure(Fraction(1, 10)), question="q", key="k", account="ana"),
+    lambda: BudgetLedger(LedgerFile(at)).replay(),
+    lambda: BudgetLedger(LedgerFile(at)).register_accounts({}, "another", persons={}, raising=True),
 ):
     try:
         act()
@@ -95,6 +97,16 @@ def test_a_part_sets_no_account_and_no_table(ledger: Ledger, monkeypatch: pytest
         ledger.reserve(PRICE, question="q", key="q", account="ana")
     with ledger._file.read() as transaction:
         assert (transaction.state(*key), transaction.head) == (before, head)
+
+
+def test_what_is_said_to_a_part_is_said_to_it_alone(ledger: Ledger) -> None:
+    """Whoever says it: the caps that an entry registers are those that were held against the ledger's."""
+    said = {"changes": [(TOTAL, caps(2).to_json(), caps(9).to_json())], "declaration": "", "allowances": []}
+    BudgetLedger.register_accounts(ledger, {}, "again", persons={}, raising=False, besides=lambda _: said)
+    assert Caps.of(ledger.filter(TOTAL)) == caps(2)
+    with ledger._file.read() as transaction:
+        body = transaction.head.body
+        assert (body["changes"], body["declaration"], body["allowances"]) == ([], "again", [])
 
 
 def test_what_a_part_keeps_changes_no_balance(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -272,12 +272,22 @@ def test_an_account_that_changes_its_filters_by_itself_is_found(
     assert wrong.value.code == code
 
 
-def test_an_older_version_is_migrated(version_1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a made-up next version: a further index."""
-    index = "CREATE INDEX analysts ON entries (analyst)"
-    monkeypatch.setattr(schema, "MIGRATIONS", {**schema.MIGRATIONS, schema.VERSION: (index,)})
+def user_version(path: Path, number: int | None = None) -> int:
+    """The number of a file's version, which may be set."""
+    connection = apsw.Connection(str(path))
+    if number is not None:
+        connection.pragma("user_version", number)
+    found: int = connection.pragma("user_version")
+    connection.close()
+    return found
+
+
+def test_an_older_version_becomes_the_present_one(version_1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And with that no older program's any more; as with a made-up next version."""
+    assert user_version(version_1) == 1
+    check_fixture(Ledger(version_1))
+    assert user_version(version_1) == schema.VERSION
     monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
-    monkeypatch.setattr(schema, "TABLES", (*schema.TABLES, index))
     check_fixture(Ledger(version_1))
     check_fixture(Ledger(version_1))  # now of the next version
     monkeypatch.undo()
@@ -286,15 +296,35 @@ def test_an_older_version_is_migrated(version_1: Path, monkeypatch: pytest.Monke
     assert newer.value.code == "newer"
 
 
-def test_a_migration_that_fails_changes_nothing(version_1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "MIGRATIONS", {1: ("CREATE TABLE half (x)", "CREATE NONSENSE")})
-    with pytest.raises(LedgerError):
+def test_an_older_file_that_is_refused_stays_as_it_was(version_1: Path) -> None:
+    for number in (0, -1):
+        user_version(version_1, number)
+        with pytest.raises(LedgerError, match="version is unknown"):
+            Ledger(version_1)
+        assert user_version(version_1) == number
+    user_version(version_1, 1)
+    connection = apsw.Connection(str(version_1))
+    connection.execute("CREATE INDEX analysts ON entries (analyst)")
+    with pytest.raises(LedgerError, match="schema is not valid"):
         Ledger(version_1)
-    monkeypatch.setattr(schema, "MIGRATIONS", {})
-    with pytest.raises(LedgerError, match="version is unknown"):
-        Ledger(version_1)
-    monkeypatch.undo()
+    assert user_version(version_1) == 1
+    connection.execute("DROP INDEX analysts")
+    connection.close()
     check_fixture(Ledger(version_1))
+
+
+def test_what_a_newer_program_has_opened_meanwhile_stays_newer(version_1: Path) -> None:
+    """It opens the file after its version was read, and before it is written."""
+
+    class Slow(apsw.Connection):
+        def __enter__(self) -> Slow:
+            user_version(version_1, schema.VERSION + 1)
+            super().__enter__()
+            return self
+
+    with pytest.raises(LedgerError) as newer:
+        schema.check(Slow(str(version_1)))
+    assert (newer.value.code, user_version(version_1)) == ("newer", schema.VERSION + 1)
 
 
 def test_a_newer_version_is_refused(version_1: Path) -> None:

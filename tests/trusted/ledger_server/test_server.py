@@ -80,7 +80,7 @@ def test_what_is_made_is_what_must_be_found(version: int, tmp_path: Path) -> Non
             with ledger._file.read() as transaction:
                 rows = transaction.connection.execute(tables.FACTS, (ledger._file._schema,))
                 facts = {text for (text,) in rows.fetchall()}
-            assert ledger._file.cautions() == []
+            assert ledger._file.cautions() == []  # type: ignore[attr-defined]
         assert {"table entries", "table states", "table origin", "function"} <= facts
         assert "entries 11 answer bytea f f" in facts
         assert "CREATE UNIQUE INDEX one_commit ON entries USING btree (reserve) WHERE kind = 'commit'::text t" in facts

@@ -15,6 +15,7 @@ from discreet.accounting import Gaussian, Pure
 from discreet.errors import BudgetError, LedgerError
 from discreet.ledger import TOTAL, Assigning, Caps, Ledger, Reserved
 from discreet.trusted.ledger.accounts import PART
+from discreet.trusted.ledger.file import LedgerFile
 from discreet.trusted.ledger.ledger import BudgetLedger
 from discreet.trusted.parts import assigned
 from discreet.trusted.ring_a.loss import Loss
@@ -189,7 +190,7 @@ def test_a_list_s_length_is_not_what_its_hash_shows() -> None:
 def test_the_ledger_alone_charges_parts_but_opens_no_lists_without_their_part(tmp_path: Path) -> None:
     ledger = opened(path=tmp_path / "a.ledger")
     ledger.close()
-    alone = BudgetLedger(tmp_path / "a.ledger")
+    alone = BudgetLedger(LedgerFile(tmp_path / "a.ledger"))
     found = alone.reserve(Pure(Fraction(1, 2)), question="q", key="k", period=SOUTH)
     assert dict(found.charged) == {SOUTH: Pure(Fraction(1, 2))}
     alone.replay()

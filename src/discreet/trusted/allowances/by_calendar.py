@@ -9,7 +9,7 @@ that goes back opens no window anew.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from discreet.errors import LedgerError
@@ -37,23 +37,6 @@ class Allowances(Beside):
 
     kinds = LENGTHS
 
-    def registered(
-        self, states: States, names: Sequence[str], allowances: Mapping[str, Mapping[str, Caps]], raising: bool
-    ) -> Mapping[str, object]:
-        """Those caps of these accounts that differ from what is registered. Of an account that `allowances` does not
-        name, none holds. Raises LedgerError "raised" where one must not be larger, or end."""
-        changes = []
-        for name in sorted(names):
-            known = allowed(states, name)
-            for length in LENGTHS:
-                before = Caps.of(known[length][0]) if length in known else None
-                after = allowances.get(name, {}).get(length)
-                if before is not None and not (after is not None and after.within(before)):
-                    LedgerError.unless(raising, "raised", account=name, known=before, wanted=after, window=length)
-                if before != after:
-                    changes.append((name, length, before and before.to_json(), after and after.to_json()))
-        return {"allowances": changes, "day": chain.now()[:10]} if changes else {}
-
     def said(self, states: States, account: str | None) -> Mapping[str, object]:
         """The day of the charge, where a cap holds."""
         return {"day": day(states, account)} if account is not None and allowed(states, account) else {}
@@ -68,6 +51,24 @@ class Allowances(Beside):
             for name in debited(body):
                 changed |= _spent(states, name, body)
         return changed
+
+
+def registered(
+    states: States, names: Iterable[str], allowances: Mapping[str, Mapping[str, Caps]], raising: bool
+) -> dict[str, object]:
+    """What an entry says that registers these accounts: their caps that differ from what is registered. Of an account
+    that `allowances` does not name, none holds. Raises LedgerError "raised" where one must not be larger, or end."""
+    changes = []
+    for name in sorted(names):
+        known = allowed(states, name)
+        for length in LENGTHS:
+            before = Caps.of(known[length][0]) if length in known else None
+            after = allowances.get(name, {}).get(length)
+            if before is not None and not (after is not None and after.within(before)):
+                LedgerError.unless(raising, "raised", account=name, known=before, wanted=after, window=length)
+            if before != after:
+                changes.append((name, length, before and before.to_json(), after and after.to_json()))
+    return {"allowances": changes, "day": chain.now()[:10]} if changes else {}
 
 
 def allowed(states: States, name: str) -> dict[str, tuple[Filter, str]]:

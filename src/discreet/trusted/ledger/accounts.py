@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
@@ -107,27 +107,9 @@ class Overdrawn(BudgetError):
     """An account does not admit a loss, or not with the reserved part of its budget. `whole` is the whole budget before
     it. With `window`, the account is what it may spend in this one ("day")."""
 
-    def __init__(
-        self,
-        name: str,
-        account: Filter,
-        loss: Loss,
-        whole: Filter,
-        keep: Loss | None = None,
-        *,
-        window: str = "",
-    ) -> None:
+    def __init__(self, name: str, account: Filter, whole: Filter, keep: Loss | None = None, window: str = "") -> None:
         super().__init__("the budget does not allow this question", asked="more", left="less", fits="ask for less")
-        self.name, self.account, self.loss, self.whole, self.keep = name, account, loss, whole, keep
-        self.window = window
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """How often a table was registered, and the fingerprint of the last time."""
-
-    number: int
-    fingerprint: str
+        self.name, self.account, self.whole, self.keep, self.window = name, account, whole, keep, window
 
 
 @dataclass(frozen=True)
@@ -142,10 +124,6 @@ class TableState:
     failures: int = 0
     suspended: tuple[str, ...] = ()
     since: str = ""
-
-    @property
-    def snapshot(self) -> Snapshot:
-        return Snapshot(self.number, self.fingerprint)
 
     def failed(self, analyst: str, *, counted: bool, limit: int) -> TableState:
         """After a failed measurement. One that is `counted` may be the last before the table is frozen."""
@@ -239,8 +217,7 @@ class States(ABC):
 
     def account(self, name: str) -> Filter:
         """An account's caps and what was spent of them. Raises LedgerError "account" where it was never registered."""
-        if ("account", name) not in self.texts:
-            raise LedgerError.of("account")
+        LedgerError.unless(("account", name) in self.texts, "account")
         return account_from_json(self.state("account", name))
 
     def caps(self, name: str) -> Caps | None:
@@ -322,7 +299,7 @@ class States(ABC):
         """An account after a loss that it admits; the state `key` says what it is an account of."""
         after = account.after(loss)
         if not after.alive:
-            raise Overdrawn(key[1], account, loss, self.account(TOTAL), window=key[0] if key[0] in THEIRS else "")
+            raise Overdrawn(key[1], account, self.account(TOTAL), window=key[0] if key[0] in THEIRS else "")
         return after
 
     def _begun(self, period: Period) -> dict[str, Any]:
@@ -343,16 +320,6 @@ class Beside:
     A program that lacks the part that keeps these `kinds` opens no ledger that has some: it would charge past them."""
 
     kinds: tuple[str, ...] = ()
-
-    def registered(
-        self,
-        states: States,  # noqa: ARG002
-        names: Sequence[str],  # noqa: ARG002
-        allowances: Mapping[str, Mapping[str, Caps]],  # noqa: ARG002
-        raising: bool,  # noqa: ARG002
-    ) -> Mapping[str, object]:
-        """What an entry that registers these accounts says besides."""
-        return {}
 
     def said(self, states: States, account: str | None) -> Mapping[str, object]:  # noqa: ARG002
         """What an entry that charges an account says besides."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,6 +28,7 @@ class LedgerFile(Storage):
 
     def __init__(self, path: Path | None, *, lost: bool = False) -> None:
         self._connection: apsw.Connection | None = None
+        self._pid = os.getpid()
         self._place: tuple[int, int] | None = None
         where = "the ledger in memory" if path is None else path.name
         super().__init__(None if path is None else path.resolve(), where, lost=lost)
@@ -60,8 +60,8 @@ class LedgerFile(Storage):
         """The connection, opened where there is none: the file must exist, and be the same as before."""
         LedgerError.unless(not self._closed, "closed")
         if self._connection is None:
-            self._connection = self._connect()
             self._pid, self._place = os.getpid(), self._find()
+            self._connection = self._connect()
         LedgerError.unless(self._pid == os.getpid(), "forked")
         LedgerError.unless(self._place == self._find(), "moved")
         LedgerError.unless(not self._connection.in_transaction, "nested")
@@ -70,7 +70,6 @@ class LedgerFile(Storage):
     def _connect(self) -> apsw.Connection:
         if self._path is None:
             return self._new(":memory:")
-        self._find()
         connection = self._prepared(str(self._path), apsw.SQLITE_OPEN_READWRITE)
         schema.check(connection)
         LedgerError.unless(not connection.readonly("main"), "unwritable")
@@ -79,7 +78,7 @@ class LedgerFile(Storage):
     def _new(self, name: str) -> apsw.Connection:
         """A ledger with its opening entry alone, in an empty file."""
         connection = self._prepared(name, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
-        schema.migrate(connection)
+        schema.make(connection)
         with connection:
             chain.append(connection, chain.START, {}, {"kind": "open", "salt": secrets.token_hex(32)}, {})
         return connection
@@ -123,12 +122,6 @@ class LedgerFile(Storage):
         SQLite keeps a process's locks in its memory. A child that inherits an open connection believes that it
         holds them, even through a connection of its own, and what it commits is lost when the parent closes.
         """
-        self._lock.acquire()
+        super().before_fork()
         if self._path is not None:
             self._release()
-
-    def after_fork(self, child: bool) -> None:
-        if child:
-            self._lock = threading.RLock()
-        else:
-            self._lock.release()

@@ -17,24 +17,21 @@ A reserve that `end` has ended is none: nothing of its measurement failed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 
 from discreet.errors import EngineError, LedgerError, QuestionError
 from discreet.trusted.ledger import chain
 from discreet.trusted.ledger.accounts import PART, PARTS, TOTAL, Caps, Overdrawn, debited, stored_loss
-from discreet.trusted.ledger.file import LedgerFile
 from discreet.trusted.ledger.periods import NEW_PERSONS
 from discreet.trusted.ledger.processes import this_process
 from discreet.trusted.ledger.replay import HistoryReplay
-from discreet.trusted.ledger.storage import Elsewhere, Storage
+from discreet.trusted.ledger.storage import Storage
 from discreet.trusted.ledger.transaction import StoredAnswer, Transaction
 from discreet.trusted.ring_a.loss import Loss, loss_from_json
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
-Persons = Mapping[str, Sequence[str]]
 Fields = dict[str, object]
 Lasting = Mapping[str, Fraction]
 PIECE = "\x1f"  # between the name of a request and the number of a piece of its question: no analyst has one in a name
@@ -60,30 +57,26 @@ class Stored:
 
 
 class BudgetLedger:
-    """The ledger in a file, or at a place on a server, made where there is none; None keeps it in memory.
+    """The ledger, wherever it is kept (`Storage`).
 
     It may be used from several threads, the file from several processes, and the server from several machines. Every
     method raises LedgerError where the ledger cannot be trusted or written: "corrupt", "foreign", "newer", "rewritten",
     "unwritable", "unnoted", "missing", "linked", "moved", "busy", "full", "storage", "server", "closed", "forked".
-    Nothing is charged then, or the charge stands. With `lost` the noted entry is not asked for: the owner is about to
-    say what it held.
+    Nothing is charged then, or the charge stands.
     """
 
-    def __init__(self, at: Path | Elsewhere | None, *, lost: bool = False) -> None:
-        if at is None or isinstance(at, Path):
-            self._file: Storage = LedgerFile(at, lost=lost)
-        else:
-            self._file = at.storage(lost=lost)
+    def __init__(self, kept: Storage) -> None:
+        self._file = kept
         self._read: tuple[int, frozenset[int]] = (0, frozenset())  # up to which entry, and which reserves had no end
 
-    def register(
+    def register_accounts(
         self,
         caps: Mapping[str, Caps],
         declaration: str,
         *,
-        persons: Persons,
+        persons: Mapping[str, Sequence[str]],
         raising: bool,
-        allowances: Mapping[str, Mapping[str, Caps]] = {},
+        besides: Callable[[Transaction], Mapping[str, object]] = lambda _: {},
         renewal: Mapping[str, str] | None = None,
         parts: Sequence[str] = (),
     ) -> bool:
@@ -101,9 +94,9 @@ class BudgetLedger:
         another: all that is released is within the larger of each part, which neither cap promises. `persons` says of
         each table about people who counts as a person in it, in words, and in which of an earlier time the same persons
         were meant. What was charged was charged for these: LedgerError "unit" where that changes after anything was
-        charged. `allowances` are told to the part beside the ledger that keeps them. `renewal` says how long a period
-        is, and for which `persons` the budget renews with it; once something was charged, only the owner's word changes
-        it, LedgerError "renewal".
+        charged. `besides` gives what the entry says to parts beside the ledger, and may refuse. `renewal` says how long
+        a period is, and for which `persons` the budget renews with it; once something was charged, only the owner's
+        word changes it, LedgerError "renewal".
         For new persons it neither begins nor ends then, nor once somebody is listed, whoever says so. Each of `parts`
         gets an account of its own; all that there are have the caps of TOTAL, whoever declares them.
         """
@@ -134,13 +127,12 @@ class BudgetLedger:
                     raise LedgerError.of("unit", table=table, known=before, total=transaction.account(TOTAL))
                 if before != words[0]:
                     named.append((table, words[0]))
-            besides = (part.registered(transaction, [*caps], allowances, raising) for part in PARTS)
-            others = {name: value for one in besides for name, value in one.items()}
+            others = dict(besides(transaction))
             others |= {"units": named} if named else {}
             others |= {"lasting": lasting} if lasting else {}
             others |= {} if renews == renewal else {"renewal": renewal}
             if changes or others or transaction.state("declaration", "") != chain.digest(declaration.encode()):
-                transaction.append("register", {"changes": changes, "declaration": declaration, **others})
+                transaction.append("register", {**others, "changes": changes, "declaration": declaration})
             return any(name == TOTAL and known is None for name, known, _ in changes)
 
     def _given(self, _: Transaction, caps: Mapping[str, Caps]) -> tuple[Mapping[str, Caps], Lasting]:
@@ -222,7 +214,7 @@ class BudgetLedger:
             transaction.append("reserve", asked | {"reserve": seq, "account": own, "loss": loss.to_json()})
             for one, left in before.items():
                 if keep is not None and not transaction.account(one).admits(keep):
-                    raise Overdrawn(one, left, loss, left, keep)
+                    raise Overdrawn(one, left, left, keep)
             charged = dict.fromkeys(debited(transaction.head.body), loss)
             if answer is None:
                 return Reserved(seq, charged)
@@ -236,20 +228,9 @@ class BudgetLedger:
             body = transaction.entry(reserve_id).body if 0 < reserve_id <= transaction.head.seq else {"kind": ""}
             LedgerError.unless(body["kind"] == "reserve", "unknown")
             LedgerError.unless(not transaction.committed(reserve_id), "committed")
-            LedgerError.unless(not alone or not transaction.reserved_after(reserve_id, body["key"]), "superseded")
+            later = f"e.seq > {reserve_id:d} AND e.kind = 'reserve' AND e.key = $1"
+            LedgerError.unless(not alone or transaction.find(later, key=body["key"]) is None, "superseded")
             _commit(transaction, reserve_id, body["key"], answer)
-
-    def stored(self, key: str) -> tuple[bytes, Loss] | None:
-        """The answer that was committed under a key, and what was reserved for it; None where there is none."""
-        with self._file.read() as transaction:
-            found = transaction.answer(key, None)
-            return None if found is None else (found[0], stored_loss(found[1].body))
-
-    def lost_since(self, key: str) -> bool:
-        """Whether the owner has said, since a key was first answered, that entries of the ledger are lost."""
-        with self._file.read() as transaction:
-            found = transaction.find("e.kind = 'commit' AND e.key = $1", key=key)
-            return found is not None and transaction.find(f"e.seq > {found.seq:d} AND e.kind = 'unknown'") is not None
 
     def fail(self, reserve_id: int, tables: Sequence[str] | None = None) -> None:
         """Record that a measurement failed; of the tables that it was reserved for, those that it read."""

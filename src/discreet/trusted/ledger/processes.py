@@ -1,45 +1,11 @@
-"""Who is told of a fork, and identities of processes, to tell whether one still runs."""
+"""Identities of processes, to tell whether one still runs."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import threading
-import weakref
 from functools import cache
 from pathlib import Path
-from typing import Protocol
-
-
-class Forkable(Protocol):
-    """What is told of a fork by the thread that forks: before it, and after it in the parent and in the child."""
-
-    def before_fork(self) -> None: ...
-    def after_fork(self, child: bool) -> None: ...
-
-
-_TOLD: weakref.WeakSet[Forkable] = weakref.WeakSet()
-_forking = threading.local()  # whom this thread has told that it forks
-
-
-def around(told: Forkable) -> None:
-    """From now on it is told of every fork."""
-    _TOLD.add(told)
-
-
-def _before() -> None:
-    _forking.told = sorted(_TOLD, key=id)  # one order for all threads
-    for told in _forking.told:
-        told.before_fork()
-
-
-def _after(child: bool) -> None:
-    for told in _forking.told:
-        told.after_fork(child)
-    _forking.told = []
-
-
-os.register_at_fork(before=_before, after_in_parent=lambda: _after(False), after_in_child=lambda: _after(True))
 
 
 def this_process() -> str:

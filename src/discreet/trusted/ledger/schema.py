@@ -1,4 +1,4 @@
-"""The tables of a ledger file, its version, and how an older version becomes the present one.
+"""The tables of a ledger file, and its version.
 
 `entries` is the history: it only grows. `states` holds what the history amounts to (accounts, snapshots, the
 declaration); it is a cache, and the last entry authenticates it.
@@ -12,6 +12,11 @@ from discreet.errors import LedgerError
 
 APPLICATION = 0x64736372  # "dscr" in the file's header: other programs' databases are refused
 VERSION = 6
+"""All versions have the same tables, and each reads what the ones before it wrote. The number keeps a program from what
+it would misread: since 2, an account's μ² may be null, dead; since 3, an account's state names its family of filters,
+and one without, once charged, goes on with the first family; since 4, an account may have caps by day and month, and a
+budget may renew with periods; since 5, a cap may hold in one period alone; since 6, a charge may be for one part, and
+then does not debit the whole."""
 
 TABLES = (
     # the columns from `kind` to `request` repeat fields of the body so that they can be indexed; readers
@@ -43,45 +48,36 @@ TABLES = (
     "CREATE TRIGGER no_delete BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'entries stay'); END",
 )
 
-# from version n to n + 1; when all have run, the schema must read as TABLES
-MIGRATIONS: dict[int, tuple[str, ...]] = {
-    0: (*TABLES, f"PRAGMA application_id = {APPLICATION}"),  # an empty file
-    1: (),  # an account's μ² may be null, dead, which version 1 could not read; its own states keep their meaning
-    2: (),  # an account's state names its family of filters; one without, once charged, goes on with the first family
-    3: (),  # an account may have caps by day and month, and a budget may renew with periods
-    4: (),  # a cap may hold in one period alone: a period's entry sets it to what the ledger says stays
-    5: (),  # a charge may be for one part, and then does not debit the whole
-}
+
+def make(connection: apsw.Connection) -> None:
+    """The tables of a ledger in an empty file."""
+    with connection:
+        for statement in (*TABLES, f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION}"):
+            connection.execute(statement)
 
 
 def check(connection: apsw.Connection) -> None:
-    """Make sure that this is a ledger of the present version, migrating an older one.
+    """Make sure that this is a ledger, of the present version from then on.
 
     Raises LedgerError: "corrupt" for an empty or altered file, "foreign" for another program's database,
     "newer".
     """
     LedgerError.unless(connection.pragma("page_count"), "empty")
     LedgerError.unless(connection.pragma("application_id") == APPLICATION, "foreign")
-    if version(connection) < VERSION:
-        migrate(connection)
+    older = version(connection) < VERSION
     ours = "sql IS NOT NULL AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
     rows = connection.execute(f"SELECT sql FROM sqlite_schema WHERE {ours}")
     LedgerError.unless(sorted(str(sql) for (sql,) in rows) == sorted(TABLES), "tables")
+    if older:
+        connection.transaction_mode = "IMMEDIATE"
+        with connection:
+            version(connection)  # a newer program may have opened it since
+            connection.pragma("user_version", VERSION)
 
 
 def version(connection: apsw.Connection) -> int:
-    """The file's version. Raises LedgerError "newer" where a newer program wrote it."""
+    """The file's version. Raises LedgerError: "newer" where a newer program wrote it, "corrupt" where there is none."""
     found: int = connection.pragma("user_version")
     LedgerError.unless(found <= VERSION, "newer")
+    LedgerError.unless(found > 0, "version")
     return found
-
-
-def migrate(connection: apsw.Connection) -> None:
-    """Step by step to the present version, all of it or nothing. Entries are never rewritten."""
-    connection.transaction_mode = "IMMEDIATE"
-    with connection:
-        for step in range(version(connection), VERSION):
-            LedgerError.unless(step in MIGRATIONS, "version")
-            for statement in MIGRATIONS[step]:
-                connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {VERSION}")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Protocol
 
 from discreet.errors import LedgerError
 from discreet.trusted.ledger import note, processes
@@ -37,17 +37,10 @@ def translated(where: str, refusal: Callable[[Exception], LedgerError | None]) -
         raise refused from None
 
 
-class Elsewhere(Protocol):
-    """A place of a ledger that is no file."""
-
-    def storage(self, *, lost: bool) -> Storage:
-        """The ledger that is kept there; see `Storage`."""
-
-
 class Storage(ABC):
     """One connection behind a lock, and the head that was last seen through it. A charge is acknowledged when it is
     durable and its head is noted beside `path` (`note`); a ledger in memory has no path. With `lost` what is noted is
-    not asked for, until `accept`.
+    not asked for, until `accept`: the owner is about to say what it held.
     """
 
     _busy_milliseconds = 10_000
@@ -56,11 +49,10 @@ class Storage(ABC):
         self._path = path
         self.where = where
         self._lock = threading.RLock()
-        self._pid = os.getpid()
         self._closed = False
         self._seen: Noted | None = None
         self._noted_of = None if lost else self._path
-        processes.around(self)
+        _told.add(self)
         with translated(self.where, self.refusal):
             while not self._held():
                 pass  # another process has just made the ledger, and goes on with it
@@ -137,10 +129,6 @@ class Storage(ABC):
         """Whether a process that reserved here still runs. To be asked within a transaction."""
         return processes.lives(process)
 
-    def cautions(self) -> list[str]:
-        """Settings under which a power cut may take back what is said to be durable."""
-        return []
-
     @staticmethod
     @abstractmethod
     def refusal(error: Exception) -> LedgerError | None:
@@ -178,8 +166,32 @@ class Storage(ABC):
     def _release(self) -> None:
         """Let go of the connection, where there is one."""
 
-    @abstractmethod
-    def before_fork(self) -> None: ...
+    def before_fork(self) -> None:
+        """Told by the thread that forks: nobody is within a transaction then."""
+        self._lock.acquire()
 
-    @abstractmethod
-    def after_fork(self, child: bool) -> None: ...
+    def after_fork(self, child: bool) -> None:
+        """Told in the parent, and in the child, where that thread is the only one."""
+        if child:
+            self._lock = threading.RLock()
+        else:
+            self._lock.release()
+
+
+_told: weakref.WeakSet[Storage] = weakref.WeakSet()  # of every fork
+_forking = threading.local()  # whom this thread has told that it forks
+
+
+def _before() -> None:
+    _forking.told = sorted(_told, key=id)  # one order for all threads
+    for told in _forking.told:
+        told.before_fork()
+
+
+def _after(child: bool) -> None:
+    for told in _forking.told:
+        told.after_fork(child)
+    _forking.told = []
+
+
+os.register_at_fork(before=_before, after_in_parent=lambda: _after(False), after_in_child=lambda: _after(True))

@@ -100,10 +100,6 @@ class Transaction(States):
     def committed(self, reserve_id: int) -> bool:
         return self.find("e.kind = 'commit' AND e.reserve = $1", reserve=reserve_id) is not None
 
-    def reserved_after(self, reserve_id: int, key: str) -> bool:
-        """Whether a key was reserved again since."""
-        return self.find(f"e.seq > {reserve_id:d} AND e.kind = 'reserve' AND e.key = $1", key=key) is not None
-
     def answer(self, key: str, account: str | None, reserve_id: int | None = None) -> StoredAnswer | None:
         """A committed answer: of `reserve_id`, or else one that `account` was debited for, or the first."""
         row = self.connection.execute(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from discreet.errors import LedgerError
-from discreet.trusted.ledger.storage import Storage
+
+if TYPE_CHECKING:
+    from discreet.trusted.ledger_server.server import LedgerServer
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Place:
         """The place in words, without what stands behind `?` in the URL."""
         return f"{self.server.partition('?')[0]}::{self.schema}"
 
-    def storage(self, *, lost: bool) -> Storage:
+    def storage(self, *, lost: bool) -> LedgerServer:
         """The ledger that is kept there. Raises LedgerError without the server's library, which is an extra."""
         try:
             from discreet.trusted.ledger_server.server import LedgerServer

@@ -24,7 +24,6 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -130,7 +129,7 @@ class LedgerServer(Storage):
         return self._connection.execute(_LIVES, (_named(process),)).fetchone() is not None
 
     def cautions(self) -> list[str]:
-        """Settings of the server that are off."""
+        """Settings of the server that are off, so that a power cut may take back what is said to be durable."""
         with self._lock, translated(self.where, self.refusal):
             rows = self._use().execute(
                 "SELECT name FROM pg_settings WHERE name = ANY($1) AND setting = 'off'", (_RISKS,)
@@ -262,16 +261,12 @@ class LedgerServer(Storage):
         if connection is not None:
             connection.close()
 
-    def before_fork(self) -> None:
-        """The session goes on in the parent: it says that the parent lives."""
-        self._lock.acquire()
-
     def after_fork(self, child: bool) -> None:
-        """The child must neither use the parent's session nor end it, nor keep it alive."""
+        """The session goes on in the parent: it says that the parent lives. The child must neither use it nor end it,
+        nor keep it alive."""
+        super().after_fork(child)
         if not child:
-            self._lock.release()
             return
-        self._lock = threading.RLock()
         inherited, self._connection, self._checked = self._connection, None, False
         if inherited is not None and not inherited.closed:
             nothing = os.open(os.devnull, os.O_RDWR)

@@ -28,7 +28,7 @@ What the proof stands on, and where it is held:
   older or a foreign list is a lost, an older or a foreign ledger; `listed.seen` gives all of them or fails.
 * What is charged in a period is drawn from rows that were prepared for it (`trusted.ledger.periods`).
 * One list knows every person of every declared table: all tables name one table's persons, with ids of one type, and
-  who that is stays as declared once something was charged (`BudgetLedger.register`).
+  who that is stays as declared once something was charged (`BudgetLedger.register_accounts`).
 * No lost entry is forgotten: `spend_unknown` does not serve such a ledger.
 
 An id is what the engine makes of it, typed, with NULL left out: '1' and ' 1', 'a' and 'A' are different persons.

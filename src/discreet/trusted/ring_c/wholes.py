@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any, Protocol, TypeVar
 
 from discreet.errors import LedgerError
-from discreet.trusted.ledger.accounts import TOTAL
+from discreet.trusted.ledger.accounts import TOTAL, stored_loss
 from discreet.trusted.ledger.ledger import Stored
 from discreet.trusted.ring_a.gate import WHOLE, Costly, Door, Grant
 from discreet.trusted.ring_a.loss import Batch, Loss
@@ -93,12 +93,16 @@ def released(door: Door, whole: Whole, number: int) -> bytes | None:
 
 def lost(door: Door, whole: Whole) -> bool:
     """Whether releases of a whole that has begun may be among entries that the owner has said to be lost."""
-    return door._ledger.lost_since(WHOLE + whole.key)
+    with door._ledger._file.read() as transaction:
+        found = transaction.find("e.kind = 'commit' AND e.key = $1", key=WHOLE + whole.key)
+        return found is not None and transaction.find(f"e.seq > {found.seq:d} AND e.kind = 'unknown'") is not None
 
 
 def stored(door: Door, key: str) -> tuple[bytes, Loss] | None:
     """What was stored under the key of a whole or of one of its releases, and what it was charged."""
-    return door._ledger.stored(WHOLE + key)
+    with door._ledger._file.read() as transaction:
+        found = transaction.answer(WHOLE + key, None)
+        return None if found is None else (found[0], stored_loss(found[1].body))
 
 
 def _hold_lasting(door: Door) -> None:
