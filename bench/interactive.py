@@ -134,8 +134,8 @@ class Asked:
         shares = state._taken_in(state._answering.transcript())
         best, off = tried[0], -1
         for one in tried:
-            plan, table = self.curator._lowered(text(one))
-            question = state_question(plan.plan, table, state.whole)
+            plan = self.curator._planner.one_table(text(one))
+            question = state_question(plan.plan, plan.table, state.whole)
             assert question is not None
             if not shares.shares.size:
                 return one

@@ -60,8 +60,8 @@ def one() -> Iterator[discreet.Curator]:
 
 
 def asked_for(one: discreet.Curator, text: str, price: Price | None = None) -> tuple[Measurement, Table]:
-    question, table = one._lowered(text)
-    return measurement(question.plan, price or Price(Fraction(1, 2), Fraction(0))), table
+    question = one._planner.one_table(text)
+    return measurement(question.plan, price or Price(Fraction(1, 2), Fraction(0))), question.table
 
 
 @pytest.mark.parametrize("text", ASKED)

@@ -9,7 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -17,16 +17,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from discreet.accounting import Loss
-from discreet.accounting.balance import Balance, ends, percent_of, promise, published, used
-from discreet.catalog import Budget, Declaration, Table, declare
+from discreet.accounting.balance import Balance
+from discreet.catalog import Declaration, Table, declare
 from discreet.catalog.charged_once import secret_file
 from discreet.catalog.listing import Tables, listed
-from discreet.catalog.model import Renewal, Renews
 from discreet.catalog.price import hold_part
 from discreet.catalog.sources import together
+from discreet.curator.accounts import accounts_of
 from discreet.curator.combining import Missing, Wanted, enough, missing, of_all_cells
+from discreet.curator.measurements import Measurements, variants
+from discreet.curator.options import AskOptions, wanted
+from discreet.curator.planning import PlannedLayers, Planner
 from discreet.curator.plans import Plans
 from discreet.curator.plans import price_of as asked_price
+from discreet.curator.registered import assigning_of, register, renewal_of
 from discreet.curator.stored_answers import Found, Sought, StoredAnswers, base, described, holds, not_yet
 from discreet.curator.unpriced import SHARES, no_price
 from discreet.curator.warned import warn
@@ -34,31 +38,26 @@ from discreet.engines import chosen
 from discreet.errors import BudgetError, DeclarationError, Fault, QuestionError
 from discreet.explanation import BudgetState, Explanation
 from discreet.finishing import finishing
-from discreet.holdings import Holdings, KeptTable, PersonsInParts, Refreshed, typed, unfit
+from discreet.holdings import Holdings, KeptTable, Refreshed, typed, unfit
 from discreet.intervals.expected import by_size, expected_errors
 from discreet.intervals.noise import CONFIDENCE, three_digits
-from discreet.ledger import TOTAL, Caps, Ledger, Unit
+from discreet.ledger import TOTAL, Ledger
 from discreet.ledger.refusal import asked_otherwise
-from discreet.ledger.store import EVERY_TABLE, until
+from discreet.ledger.store import EVERY_TABLE
 from discreet.ledger.words import check_request, check_text, reasoned
 from discreet.locks import Lock
-from discreet.odds import ALMOST_SURE, best_guess, best_guess_of_budget, chance
-from discreet.plan.left_out import advice, one_table
+from discreet.odds import best_guess
+from discreet.plan.left_out import advice
 from discreet.plan.measurement import Measurement, Plan, Price
 from discreet.plan.outputs import OutputKind
-from discreet.plan.profile import Histogram, Profile
 from discreet.plan.split import measurement
 from discreet.plan.whole import whole
-from discreet.plan.work import bound
 from discreet.postprocessing import computing
-from discreet.postprocessing.outer import OuterQuery, ReleasedTable, outer_query, released_tables
-from discreet.pricing import Within, assumed, complete, names_price, priced_at, shared, widths
+from discreet.pricing import Within, assumed, complete, names_price, shared, widths
 from discreet.procedures.progress import progress
 from discreet.procedures.run import declared, digest, released
-from discreet.profile.call import profile_key, released_histograms
 from discreet.reading import Reading
 from discreet.release import Release, answer
-from discreet.release.chosen_limits import at_best_limits
 from discreet.release.combined import CombinedMeasurement
 from discreet.release.content import FREE, Cost, ReleaseContent
 from discreet.release.estimate import mechanisms
@@ -68,20 +67,15 @@ from discreet.release.limit_advice import choices
 from discreet.release.reused import MOST_READ, MOST_TRIED, ReusableMeasurement, frame
 from discreet.release.stored import measured, price_of, read, written
 from discreet.schedule import Slot, engine_time_over, on_schedule
-from discreet.sql import Question, lower_tree
+from discreet.sql import Question
 from discreet.sql.asked import Asked
 from discreet.sql.compiled import Askable, as_text
-from discreet.sql.layers import Layers, MeasuredTable, filled, layers, stand_in
-from discreet.sql.limits import frames, room, too_deep
-from discreet.sql.refusals import several_rows
+from discreet.sql.layers import MeasuredTable
 from discreet.sql.scope import numbered
-from discreet.trusted.ledger.accounts import PART as PART_ACCOUNT
 from discreet.trusted.ledger.ledger import PIECE
 from discreet.trusted.ring_a.exact import Number, floor, fraction, show
 from discreet.trusted.ring_a.gate import WHOLE, Door
-from discreet.trusted.ring_a.least import Least
 from discreet.trusted.ring_a.loss import Batch
-from discreet.trusted.ring_a.nodes import Root
 from discreet.trusted.ring_a.sensitivity import cell_count
 from discreet.trusted.ring_a.table import SourceKind, Value
 from discreet.trusted.ring_b.listed_groups import group_count
@@ -107,28 +101,6 @@ class PricedPart:
     def table(self) -> Table:
         """What it reads."""
         return self.layer.question.table
-
-
-@dataclass(frozen=True)
-class PlannedLayers:
-    """A question without its price. `outer` is computed from what its parts release, with `values` that some parts wait
-    for; `tables` are what both may read, and `data` is known of them beforehand: declared groups and public tables."""
-
-    asked: Asked
-    layers: Layers
-    outer: OuterQuery | None = None
-    values: Mapping[str, OuterQuery] = field(default_factory=dict)
-    tables: Mapping[str, ReleasedTable] = field(default_factory=dict)
-    data: Mapping[str, computing.Columns] = field(default_factory=dict)
-    known: Mapping[str, Sequence[Value | None]] = field(default_factory=dict)
-    """Those of the values that are of public tables alone."""
-    kinds: Sequence[str] = ()
-    """The types of the columns of the outer query."""
-
-    @property
-    def small(self) -> bool:
-        """Whether it may be kept."""
-        return sum(len(column) for one in self.data.values() for column in one.values()) <= _FEW_VALUES
 
 
 @dataclass(frozen=True)
@@ -167,22 +139,6 @@ class PricedLayers:
             for name, error in expected_errors(part.measured).items():
                 found[next(one for one in numbered(name) if one not in found)] = error
         return found
-
-
-@dataclass(frozen=True)
-class AskOptions:
-    """What is said beside a question: its price, in numbers, by wanted errors or not at all; who asks, with which
-    request; and which earlier answers may answer it (`Asking.ask`)."""
-
-    epsilon: Number | None = None
-    delta: Number | None = None
-    within: Within | None = None
-    account: str = TOTAL
-    request: str | None = None
-    default_price: bool = True
-    reuse: bool = True
-    named: bool = True
-    """Whether whoever asks has named a price or an error, beside the question or in it."""
 
 
 class Asking:
@@ -266,11 +222,6 @@ class Asking:
         self, declaration: Declaration, *, load: bool, raise_budget: bool, owner: bool, registered: bool = False
     ) -> None:
         self._turn = Lock()
-        self._plans = Plans[PlannedLayers]()
-        self._prices = Plans[PricedLayers]()
-        self._histograms: dict[str, tuple[Histogram, ...]] = {}
-        self._owner = owner
-        self._part: str | None = None
         self._of_parts: dict[str, Self] = {}
         self._engine = chosen.engine(declaration.limits)
         if load:
@@ -284,13 +235,10 @@ class Asking:
             self._reading.start()
         self._ledger = Ledger(declaration.ledger)
         if not registered:
-            self._register(raising=raise_budget)
-        self._least = Least.of(caps_of(declaration.budget).filter(), declaration.least_epsilon)
-        kept = declaration.budget.publish
-        self._kept = published(caps_of(declaration.budget).filter(), kept) if kept else None
+            register(self._ledger, self._declaration, raising=raise_budget)
+        self._accounts = accounts_of(self._declaration, self._ledger, owner=owner)
         self._door = self._opened_door()
         self._ledger.settle()
-        self._answers = StoredAnswers(self._ledger, self._replanned, shared=declaration.share_answers)
         self._synthetic = self._opened_state()
         self._holdings = Holdings(
             self._declaration,
@@ -300,40 +248,55 @@ class Asking:
             assigns=assigning_of(self._declaration),
         )
         self._outer = computing.OuterEngine()
+        self._arrange()
         declared = self._declaration.budget.parts
         for part in () if declared is None else declared.values:
             self._open_part(part)
         if load:
             self._load()
 
+    def _arrange(self) -> None:
+        """Puts together what plans, prices and answers, over the rows that are held."""
+        declaration, ledger, accounts = self._declaration, self._ledger, self._accounts
+        self._plans = Plans[PlannedLayers]()
+        self._prices = Plans[PricedLayers]()
+        self._planner = Planner(declaration, self._reading, self._holdings, self._twin, self._outer)
+        self._measurements = Measurements(
+            declaration, ledger, self._holdings, self._planner, accounts.least, self._kept_under
+        )
+        replan, hear = self._measurements.replanned, self._measurements.hear
+        self._answers = StoredAnswers(ledger, replan, hear, shared=declaration.share_answers)
+
     def _open_part(self, part: str) -> None:
         """Makes the curator of the rows of a part's persons alone. It has an engine and answers of its own, and all
         else with this one: also its turn, and what is open at the door or failed there."""
         one = cast("Self", copy.copy(self))
-        one._part, one._of_parts, one._synthetic = self._ledger.parts[part], {}, None
-        one._plans, one._prices, one._histograms = Plans(), Plans(), {}
+        one._accounts, one._of_parts, one._synthetic = self._accounts.parts[part], {}, None
         one._engine = chosen.engine(self._declaration.limits)
         one._door = copy.copy(self._door)
         one._door._engine = one._engine
-        one._answers = StoredAnswers(self._ledger, one._replanned, shared=self._declaration.share_answers)
         one._holdings = self._holdings.of_part(part, one._engine)
+        one._arrange()
         self._of_parts[part] = one
 
-    def _about(self, part: str) -> Self:
-        """The curator of the rows of a part's persons alone. Raises QuestionError where there is no such part."""
+    def _about(self, part: str | None) -> Self:
+        """The curator of the rows of a part's persons alone; without a part, of all. Raises QuestionError where there
+        is no such part."""
+        if part is None:
+            return self
         hold_part(self._declaration, part)
         return self._of_parts[part]
 
     @property
     def _kept_under(self) -> str:
         """What answers are kept under, with the snapshots: those of a part's rows under another name than of all."""
-        return self._engine.name if self._part is None else f"{self._engine.name} of {self._part!r}"
+        part = self._accounts.part
+        return self._engine.name if part is None else f"{self._engine.name} of {part!r}"
 
     def _opened_door(self) -> Door:
         known, failures = self._declaration.tables.values(), self._declaration.limits.failures
-        return Door(
-            self._ledger, self._engine, known, failures=failures, least=self._least, keep=self._kept, within=finishing
-        )
+        least, keep = self._accounts.least, self._accounts.kept
+        return Door(self._ledger, self._engine, known, failures=failures, least=least, keep=keep, within=finishing)
 
     def _opened_state(self) -> SyntheticState | None:
         """The declared synthetic state. Raises DeclarationError where it does not go with its source."""
@@ -350,27 +313,6 @@ class Asking:
         assert whole is not None
         file = SecretFile(secret_file(beside, whole.name[:8], "state"), one.key.absolute())
         return SyntheticState(Answering(self._door, whole, file), self._engine.cells, Price(one.epsilon))
-
-    def _register(self, *, raising: bool) -> None:
-        """Registers the budgets, and who counts as a person."""
-        declaration = self._declaration
-        accounts = {TOTAL: declaration.budget, **declaration.analysts}
-        about = [table for table in declaration.tables.values() if not table.public]
-        begins = self._ledger.register(
-            {name: caps_of(budget) for name, budget in accounts.items()},
-            repr(dict(declaration.tables)),
-            units={table.name.casefold(): _unit(table, declaration.budget.renewal) for table in about},
-            raising=raising,
-            persons={}
-            if declaration.budget.parts is None
-            else {PART_ACCOUNT + table.name.casefold(): [_unit(table, _KNOWN_AGAIN).person] for table in about},
-            allowances={name: allowances_of(budget) for name, budget in declaration.analysts.items()},
-            renewal=renewal_of(declaration),
-            parts=() if declaration.budget.parts is None else declaration.budget.parts.values,
-        )
-        if begins and declaration.ledger is not None:
-            whole = caps_of(declaration.budget)
-            _log.warning("%s is a new ledger: nothing is spent yet of the budget of %s", declaration.ledger.name, whole)
 
     def _load(self) -> None:
         """Loads the tables. What is not what it was is said by whatever needs it: the owner may take it before."""
@@ -421,11 +363,11 @@ class Asking:
         EngineError (the price stays charged), LedgerError.
         """
         check_request(request)
-        one = self if part is None else self._about(part)
+        one = self._about(part)
         with one._on_schedule(one._turn) as slot:
-            wanted, account = _wanted(within, confidence, together), one._account(analyst)
-            options = AskOptions(epsilon, delta, wanted, account, request, default_price, reuse)
-            return one._answered(one._asked(question, dialect), options, slot)
+            errors, account = wanted(within, confidence, together), one._accounts.of(analyst)
+            options = AskOptions(epsilon, delta, errors, account, request, default_price, reuse)
+            return one._answered(one._planner.asked(question, dialect), options, slot)
 
     def _answered(self, text: Asked, options: AskOptions, slot: Slot) -> Release:
         asked = self._priced_layers(text, options, load=True)
@@ -433,7 +375,7 @@ class Asking:
         options = replace(options, named=_named_price(asked, options))
         by_state = [self._by_state(one.measured, one.table, options) for one in asked.parts]
         if not asked.stored and None in by_state:
-            self._warn(asked.loss)
+            self._accounts.warn(asked.loss)
         for one in asked.parts:
             for words in assumed(one.measured.plan, options.within):
                 warn(words)
@@ -444,7 +386,7 @@ class Asking:
             content, charged, loss = self._measured(
                 kept, only.measured, only.table, options, stored=stored, by_state=asked.by_state
             )
-            return self._release(content, loss, charged, options.account, text)
+            return self._accounts.release(content, loss, charged, options.account, text)
         return self._computed(asked, options, slot)
 
     def _computed(self, asked: PricedLayers, options: AskOptions, slot: Slot) -> Release:
@@ -477,7 +419,7 @@ class Asking:
 
         def hold_room(place: int) -> None:
             """What comes from here on is held against the budget as it is measured."""
-            self._hold_room(_together(asked.parts[place:]), account, self._kept)
+            self._accounts.hold_room(_together(asked.parts[place:]), account, keep=True)
 
         for place, part in enumerate(asked.parts):  # before a name is written down, of those that are known
             if not part.layer.waits and costs(part.measured, part.table, piece(place)):
@@ -486,7 +428,7 @@ class Asking:
                 break
         for place, part in enumerate(asked.parts):
             one = part.layer
-            notes += self._release_values(planned, one, data, values)
+            notes += self._planner.release_values(planned, one, data, values)
             measured, table, text = part.measured, part.table, one.text
             if one.waits:
                 try:
@@ -531,7 +473,7 @@ class Asking:
         if asked.parts and not priced and self._synthetic is not None:
             content = replace(content, more={"synthetic_state": f"from the synthetic state; {self._synthetic.used()}"})
         loss = Batch(tuple(one for each in losses for one in each.parts))
-        return self._release(content, loss, charged if charged else FREE, account, planned.asked)
+        return self._accounts.release(content, loss, charged if charged else FREE, account, planned.asked)
 
     def _with_errors(self, content: ReleaseContent, planned: PlannedLayers, *, free: bool) -> ReleaseContent:
         """The answer with what is known of the errors of published synthetic tables that its outer query reads."""
@@ -555,41 +497,13 @@ class Asking:
         plain = free and not planned.asked.dialect  # else it is read otherwise, or not of these tables alone
         return with_errors(content, planned.asked.text if plain else "", found) if found else content
 
-    def _release_values(
-        self,
-        planned: PlannedLayers,
-        one: MeasuredTable,
-        data: Mapping[str, computing.Columns],
-        values: dict[str, Sequence[Value | None]],
-    ) -> list[str]:
-        """Adds the values that a part waits for, from what the parts before it released. Gives what is to be said."""
-        notes: list[str] = []
-        for name in one.waits:
-            if name not in values:
-                value, query = planned.layers.values[name], planned.values[name]
-                computed = self._outer.compute(query, planned.tables, data, paid=True)
-                values[name] = computing.value_of(computed, many=value.many)
-                notes += computing.first_of(computed, many=value.many)
-        return notes
-
     def _second(
         self, part: PricedPart, values: Mapping[str, Sequence[Value | None]], account: str
     ) -> tuple[Measurement, Table]:
         """What is measured of a part once the values are released that it waits for. Raises QuestionError where nothing
         is, as where no group can be equal to such a value."""
-        question = self._filled(part.layer, values)
-        return self._at_limits(question, part.measured.price, account), question.table
-
-    def _filled(self, one: MeasuredTable, values: Mapping[str, Sequence[Value | None]]) -> Question:
-        """A part of a question with the values that it waits for. Raises QuestionError: `_second`."""
-        question = filled(one, values, self._declaration, self._holdings.public_values)
-        self._admitted(question)
-        if question.plan.private and not one.question.plan.private:
-            fix = "declare values for the grouped columns"
-            raise QuestionError(
-                "price", "with it the groups are private, and no delta is paid", where="GROUP BY", fix=fix
-            )
-        return question
+        question = self._planner.filled(part.layer, values)
+        return self._measurements.at(question, part.measured.price, account), question.table
 
     def _measured(
         self,
@@ -658,7 +572,7 @@ class Asking:
 
         others = lacking.others if lacking is not None else found.others if found is not None and found.look else ()
         if lacking is not None:  # nothing is seen for a question that cannot be paid
-            self._hold_room(measured.loss, account, None)  # no more than the charge asks for
+            self._accounts.hold_room(measured.loss, account, keep=False)  # no more than the charge asks for
         for other in others:  # what it is put together with is seen from now on
             through_the_door(other.held.measured, other.key, other.look)
         charged = False
@@ -691,11 +605,6 @@ class Asking:
         loss = priced.loss if found is None or not found.others else measured.loss
         return content, content.cost if charged else FREE, loss
 
-    def _hold_room(self, loss: Loss, account: str, keep: Loss | None) -> None:
-        """Raises BudgetError where the budget, or the account of whoever asks, does not admit a loss."""
-        own = account if account in self._declaration.analysts else TOTAL
-        self._ledger.hold_room(loss, own, keep, self._part)
-
     def _hold_alone(self, account: str, request: str | None) -> None:
         """Raises QuestionError where a request belongs to a question with an outer query. Such a question has names of
         its own for its tables and for the whole, made of the request's, and nothing under the request's own name."""
@@ -714,10 +623,10 @@ class Asking:
         if known is None or known[1] == planned.asked.kept:
             return
         try:
-            found, outer, values = self._read(Asked.read(known[1]))
+            asked = self._planner.read(Asked.read(known[1]))
         except QuestionError:  # it cannot be asked any more
             raise asked_otherwise() from None
-        if _whole(found, outer, values) != _whole(planned.layers, planned.outer, planned.values):
+        if asked.computed != planned.computed:
             raise asked_otherwise()
 
     def _hold_request(self, text: str, priced: Measurement, table: Table, numbers: str, options: AskOptions) -> None:
@@ -728,7 +637,7 @@ class Asking:
         known = self._ledger.requested(options.account, options.request)
         if known is None or known[1] == text:
             return
-        before = self._replanned(known[1], priced.price, options.account)
+        before = self._measurements.replanned(known[1], priced.price, options.account)
         key = self._key(table, priced, numbers)
         if before is None or self._key(before[1], measurement(before[0], priced.price), numbers) != key:
             raise asked_otherwise()
@@ -789,7 +698,7 @@ class Asking:
         if question is None or not self._why_not() or self._state_again(question, options) is not None:
             return question
         assert self._synthetic is not None
-        numbers = self._snapshots(table)
+        numbers = self._holdings.numbers(table)
         known = None if numbers is None else self._synthetic.known(question, self._state_numbers(table, numbers))
         return None if known is None else question
 
@@ -809,9 +718,7 @@ class Asking:
         assert self._synthetic is not None
         if self._synthetic.over:
             return [f"the synthetic state answers no more ({self._synthetic.used()}): questions have their own price"]
-        total = self._ledger.whole(self._part)
-        free = total if self._kept is None else total.after(self._kept)
-        if not self._synthetic.begun and not free.admits(self._synthetic.whole.loss):
+        if not self._synthetic.begun and not self._accounts.admits(self._synthetic.whole.loss):
             return ["the synthetic state has not begun, and its price is more than is left: questions have their own"]
         return []
 
@@ -896,7 +803,7 @@ class Asking:
         numbers = numbers or self._holdings.held(table).numbers
         self._answers.read()
         found: Found | None = None
-        for one in _variants(priced):
+        for one in variants(priced):
             asked = self._sought(one, table, numbers)
             now = self._found_as(asked, options, shown=shown, earlier=one is not priced, stored=stored)
             if now is not None and now.look is None:
@@ -951,7 +858,7 @@ class Asking:
         if met is None and self._ledger.answer(asked.key, account) is None:
             more = whole(asked.priced, asked.table) if reuse or known is not None else None
         measured, key = asked.priced, asked.key
-        if more is not None and holds(more, asked) and self._computes(more, asked.table):
+        if more is not None and holds(more, asked) and self._planner.computes(more, asked.table):
             measured, key = more, self._key(asked.table, more, asked.numbers)
         free = None
         for one in _keys(key):
@@ -977,19 +884,13 @@ class Asking:
     def _missing(self, asked: Sought, account: str, within: Within | None) -> Missing | None:
         """What is bought where some of a question's precision is stored, and was not seen."""
         stored = self._answers.unseen(asked, account)
-        found = missing(asked, stored, _as_wanted(asked.priced, within), lambda one: self._least.admits(one.loss))
+        found = missing(
+            asked, stored, _as_wanted(asked.priced, within), lambda one: self._accounts.least.admits(one.loss)
+        )
         more = None if found is None else whole(found.bought, asked.table)
-        if found is None or more is None or not self._computes(more, asked.table):
+        if found is None or more is None or not self._planner.computes(more, asked.table):
             return found
         return of_all_cells(found, more, asked) or found
-
-    def _computes(self, measured: Measurement, table: Table) -> bool:
-        """Whether the engine can compute a measurement."""
-        try:
-            self._twin.hold(measured.plan.roots, table)
-        except (QuestionError, RecursionError):
-            return False
-        return True
 
     def _stored_layers(
         self, planned: PlannedLayers, options: AskOptions, numbers: Callable[[Table], str | None]
@@ -1000,23 +901,23 @@ class Asking:
         account, request = options.account, options.request
         parts: list[PricedPart] = []
         for place, one in enumerate(planned.layers.measured):
-            self._release_values(planned, one, data, values)
+            self._planner.release_values(planned, one, data, values)
             own = f"{request}{PIECE}{place + 1}" if request is not None and planned.outer is not None else request
             try:
-                question = self._filled(one, values) if one.waits else one.question
+                question = self._planner.filled(one, values) if one.waits else one.question
             except QuestionError:  # it has no row, at any price
                 if not parts:
                     return None
                 data[one.name] = {}
-                parts.append(PricedPart(one, self._at_limits(one.question, parts[-1].measured.price, account)))
+                parts.append(PricedPart(one, self._measurements.at(one.question, parts[-1].measured.price, account)))
                 continue
             found = self._dearest(one.question.plan, question, account, own, numbers(question.table))
             if found is None:
                 return None
             price, _ = found
-            parts.append(PricedPart(one, self._at_limits(one.question, price, account)))
+            parts.append(PricedPart(one, self._measurements.at(one.question, price, account)))
             if any(later.waits for later in planned.layers.measured[place + 1 :]):
-                priced = self._at_limits(question, price, account)
+                priced = self._measurements.at(question, price, account)
                 content = self._kept_content(priced, question.table, account, numbers, len(planned.layers.measured))
                 data[one.name] = computing.data_of(content, planned.tables[one.name])
         return PricedLayers(planned, tuple(parts), stored=True)
@@ -1037,8 +938,8 @@ class Asking:
         amounts = {key: Fraction(key.split()[1]) for key in (*known, *more)}
 
         def key_at(price: Price, among: Container[str]) -> str | None:
-            priced = self._at_limits(question, price, account)
-            keys = (self._key(question.table, one, numbers) for one in _variants(priced))
+            priced = self._measurements.at(question, price, account)
+            keys = (self._key(question.table, one, numbers) for one in variants(priced))
             return next((key for key in keys if key in among), None)
 
         best: tuple[Price, str] | None = None
@@ -1055,72 +956,10 @@ class Asking:
                 return paid, key
         return best
 
-    def _at_limits(self, question: Question, price: Price, account: str) -> Measurement:
-        """A question's measurement at a price, at the limits that are best by what is known of the table's persons."""
-        if question.request is None or not self._answers.profiles:
-            return measurement(question.plan, price)
-        profiles = self._profiles(question.table, account)
-        return measurement(at_best_limits(question.plan, question.request, profiles, price), price)
-
-    def _profiles(self, table: Table, account: str) -> Sequence[Profile]:
-        """What was released, for whoever asks, of the persons of the one table whose rows a question reads: each holds
-        what was released before it."""
-        plain = one_table(table)
-        if plain is None or plain.public:
-            return ()
-        known, found = Profile(), []
-        for key in self._profile_keys(plain, account):
-            if key not in self._histograms:
-                content = self._ledger.answer(key, account)
-                assert content is not None
-                self._histograms[key] = released_histograms(ReleaseContent.from_json(content))
-            known = known.and_later(self._histograms[key])
-            found.append(known)
-        return found
-
-    def _profile_keys(self, table: Table, account: str) -> list[str]:
-        """The keys of the profiles of a table as it is loaded, the oldest first."""
-        numbers = self._snapshots(table)
-        if numbers is None:
-            return []
-        prefix = profile_key(table, numbers, self._kept_under)
-        return [key for key, _ in self._ledger.answered(prefix, account, None, MOST_READ)]
-
-    def _snapshots(self, table: Table) -> str | None:
-        """The snapshots of a table as keys have them, without loading it; None where it has none yet."""
-        found = [self._ledger.snapshot(name) for name in self._holdings.behind(table)]
-        return None if None in found else " ".join(str(one.number) for one in found if one is not None)
-
     def _paid(self, key: str, account: str) -> Price | None:
         """The price of a stored answer."""
         content = self._ledger.answer(key, account)
         return None if content is None else price_of(json.loads(content))
-
-    def _replanned(self, question: str, price: Price, account: str) -> tuple[Plan, Table] | None:
-        """The plan of a stored answer's question at its price, by what is known of the table's persons to whom it was
-        measured for; None where it cannot be asked any more."""
-        try:
-            checked, table = self._lowered(Asked.read(question))
-        except QuestionError:
-            return None
-        return self._at_limits(checked, price, account).plan, table
-
-    def _release(
-        self, content: ReleaseContent, loss: Loss, charged: Cost, account: str, asked: Asked | None = None
-    ) -> Release:
-        if self._part is not None:  # its files outlive the notes of this answer
-            content = replace(content, more={**content.more, "part": self._part_name})
-        kept = self._declaration.budget.publish
-        notes = [] if asked is None else [*asked.said(self._declaration)]
-        notes += self._promise()
-        notes += self._pays()
-        notes += [*self._at_least(loss), *([f"of it ε {show(kept)} is kept for publishing"] if kept else [])]
-        if (odds := best_guess(loss)) > ALMOST_SURE:
-            notes.append(
-                f"hides almost nothing about a person: an attacker's guess is right {chance(odds)} of the time"
-            )
-        notes += [] if self._declaration.ledger else ["ledger in memory: it ends with this curator"]
-        return Release(content, charged, self.balance(account), loss, tuple(notes))
 
     def balance(self, account: str = TOTAL, part: str | None = None) -> Balance:
         """Says how much of the budget is left to the analyst whose `account` it is, or to the owner.
@@ -1128,39 +967,8 @@ class Asking:
         With `part`, of what is asked of the rows of that part's persons alone: its own budget pays for that. Raises
         QuestionError where nobody of that name is declared, or no such part, LedgerError.
         """
-        one = self if part is None else self._about(part)
-        if account != TOTAL:
-            one._account(account)
-        return one._balance(account)
-
-    def _balance(self, account: str) -> Balance:
-        if account not in self._declaration.analysts:
-            return Balance(self._ledger.whole(self._part), account, None, self._kept)
-        windows = {length: one.account for length, one in self._ledger.allowances(account).items()}
-        return Balance(self._ledger.whole(self._part), account, self._ledger.filter(account), self._kept, windows)
-
-    def _promise(self) -> list[str]:
-        """What is promised of a budget that renews, in words."""
-        budget = self._declaration.budget
-        if budget.renewal is None:
-            return []
-        total = self._ledger.whole(self._part)  # another process may have lowered or raised it
-        return [budget.renewal.in_words(total.epsilon, total.promised_delta)]
-
-    @property
-    def _part_name(self) -> str:
-        """The name of the part that this is the curator of; empty of all."""
-        return (self._part or "").removeprefix(PART_ACCOUNT)
-
-    def _pays(self) -> list[str]:
-        """Which parts' budgets pay, in words."""
-        parts = self._declaration.budget.parts
-        if self._part is not None:
-            return [f"of the part {self._part_name} alone: its own budget pays"]
-        return [] if parts is None else [f"of all rows: the budgets of all {len(parts.values)} parts pay"]
-
-    def _at_least(self, loss: Loss) -> tuple[str, ...]:
-        return ("this is the least price: a larger error costs the same",) if self._least.met(loss) else ()
+        accounts = self._about(part)._accounts
+        return accounts.balance(account if account == TOTAL else accounts.of(account))
 
     def explain(
         self,
@@ -1186,22 +994,24 @@ class Asking:
         it says the price whether it was asked before or not, though a repeat is free.
         Raises QuestionError, DeclarationError, LedgerError, and EngineError where the engine is busy.
         """
-        one = self if part is None else self._about(part)
-        account, question = one._account(analyst), as_text(question)
+        one = self._about(part)
+        account, question = one._accounts.of(analyst), as_text(question)
         if not isinstance(question, str):
             from discreet.workload.answers import answering
 
-            _wanted(within, confidence, together)
+            wanted(within, confidence, together)
             call = answering(one._declaration, question, epsilon, delta, within)
-            percent, more, odds = one._takes(call.loss, account)
-            errors, how = call.expected_error, tuple(call.mechanisms)
-            then = one._then(call.loss, account)
-            bounds = (*call.bounds, *one._pays())
-            return Explanation(call.cost, percent, more, errors, how, bounds, (), (), *odds, **then)
+            return Explanation(
+                price=call.cost,
+                expected_error=call.expected_error,
+                mechanisms=tuple(call.mechanisms),
+                bounds=(*call.bounds, *one._accounts.pays()),
+                **one._accounts.takes(call.loss, account),
+            )
         with one._on_schedule():
-            wanted = _wanted(within, confidence, together)
-            options = AskOptions(epsilon, delta, wanted, account, None, default_price, reuse)
-            return one._explained(one._asked(question, dialect), options)
+            errors = wanted(within, confidence, together)
+            options = AskOptions(epsilon, delta, errors, account, None, default_price, reuse)
+            return one._explained(one._planner.asked(question, dialect), options)
 
     def _explained(self, text: Asked, options: AskOptions) -> Explanation:
         asked = self._priced_layers(text, options)
@@ -1219,9 +1029,9 @@ class Asking:
             priced if one.lacking is None else one.lacking.bought for (priced, _), one in zip(parts, ready, strict=True)
         ]
         loss = Batch(tuple(part for one in paid for part in one.loss.parts))
-        percent, more, odds = self._takes(loss, options.account)
+        takes = self._accounts.takes(loss, options.account)
         if self._synthetic is not None and any(questions) and not why_not and None not in questions:
-            odds = (best_guess(self._synthetic.whole.loss), odds[1])  # after all its answers
+            takes["odds"] = best_guess(self._synthetic.whole.loss)  # after all its answers
         synthetic = self._synthetic.said_before() if self._synthetic is not None and any(by_state) else ""
         found = [one.found for one in ready if one.found is not None]
         free = len(found) + sum(by_state) == len(parts) > 0
@@ -1231,7 +1041,7 @@ class Asking:
             for priced, table in parts
             for line in (*assumed(priced.plan, options.within), *advice(priced.plan, table))
         ]
-        words += [line for one in paid for line in self._at_least(one.loss)]
+        words += [line for one in paid for line in self._accounts.at_least(one.loss)]
         words += [one.words for one in ready if one.words]
         words += why_not + ([f"in part {synthetic}"] if synthetic and not free else [])
         made = [
@@ -1239,27 +1049,28 @@ class Asking:
             for (priced, _), one, state in zip(parts, ready, by_state, strict=True)
         ]
         return Explanation(
-            _cost(paid),
-            percent,
-            more,
-            _expected([(priced, one.found) for priced, one in zip(made, ready, strict=True)]),
-            tuple(one for used in made for one in mechanisms(used)),
-            (*dict.fromkeys(one.line for one in remarks), *text.said(self._declaration), *self._pays()),
-            tuple(dict.fromkeys(words)),
-            tuple(name for priced, _ in parts for name in by_size(priced)),
-            *odds,
-            remarks,
-            tuple(one for part in parts for one in choices(*part)),
+            price=_cost(paid),
+            expected_error=_expected([(priced, one.found) for priced, one in zip(made, ready, strict=True)]),
+            mechanisms=tuple(one for used in made for one in mechanisms(used)),
+            bounds=(
+                *dict.fromkeys(one.line for one in remarks),
+                *text.said(self._declaration),
+                *self._accounts.pays(),
+            ),
+            advice=tuple(dict.fromkeys(words)),
+            means=tuple(name for priced, _ in parts for name in by_size(priced)),
+            left_out=remarks,
+            choices=tuple(one for part in parts for one in choices(*part)),
             stored=asked.stored,
             earlier=sum({one.key: one.answers for one in found}.values()) if free else 0,
             synthetic=synthetic if free else "",
-            **self._then(loss, options.account),
             columns=asked.columns,
+            **takes,
         )
 
     def _foretold(self, priced: Measurement, table: Table, options: AskOptions, *, stored: bool) -> _Foretold:
         """What would answer a measured table for nothing; or what would be measured beside it, or less of it."""
-        numbers = self._snapshots(table)
+        numbers = self._holdings.numbers(table)
         if numbers is not None:
             found = self._found(priced, table, options, numbers=numbers, shown=True, stored=stored)
             if found is not None and found.look is not None:  # exact repeats are not told
@@ -1279,28 +1090,6 @@ class Asking:
         return _Foretold(
             None, f"at this price all {size:,} groups of {names} are measured: the others are kept for later questions"
         )
-
-    def _takes(self, loss: Loss, account: str) -> tuple[float, int, tuple[float, float]]:
-        """What a loss takes of the whole budget, in percent; how many like it fit; and an attacker's odds, after it and
-        after the whole budget."""
-        balance = self.balance(account)
-        total = balance.total
-        odds = (best_guess(loss), best_guess_of_budget(total.epsilon, total.delta))
-        return percent_of(total, loss), balance.more(loss), odds
-
-    def _then(self, loss: Loss, account: str) -> dict[str, Any]:
-        """What a charge would leave, and what it would end, in words; what it takes of the analyst's own account."""
-        balance = self.balance(account)
-        after = balance.after(loss)
-        words = (after.left, ends(balance.total, after.total)) if after.alive else ()
-        return {"after": "; ".join(filter(None, words)), "analyst": balance.account(loss)}
-
-    def _warn(self, loss: Loss) -> None:
-        """Says what the charge is about to end. It depends on prices alone."""
-        total = self._ledger.whole(self._part)
-        after = total.after(loss)
-        if after.alive and (ended := ends(total, after)):
-            warn(f"once this is charged, {ended}")
 
     def check(self) -> None:
         """Holds the declaration against its sources: files, columns and types, without reading a row.
@@ -1323,8 +1112,8 @@ class Asking:
         where the engine is busy.
         """
         with self._on_schedule():
-            found, _, _ = self._read(self._asked(question, dialect))
-            return tuple(sorted({base.name for one in found.measured for base in one.question.table.bases}))
+            found = self._planner.read(self._planner.asked(question, dialect))
+            return tuple(sorted({base.name for one in found.layers.measured for base in one.question.table.bases}))
 
     def columns_of(
         self,
@@ -1347,19 +1136,23 @@ class Asking:
         account has paid for before.
         Raises QuestionError, DeclarationError, LedgerError, and EngineError where the engine is busy.
         """
-        one = self if part is None else self._about(part)
-        wanted, account = _wanted(within, confidence, together), one._account(analyst)
-        options = AskOptions(epsilon, delta, wanted, account, default_price=default_price)
-        return one._priced_layers(one._asked(question, dialect), options).columns
+        one = self._about(part)
+        errors, account = wanted(within, confidence, together), one._accounts.of(analyst)
+        options = AskOptions(epsilon, delta, errors, account, default_price=default_price)
+        return one._priced_layers(one._planner.asked(question, dialect), options).columns
 
     def engine_sql(self, question: Askable, *, dialect: str | None = None) -> str:
         """Writes the statements that the engine would run, with a placeholder for the salt. For the owner only.
 
         Raises QuestionError.
         """
-        found, outer, _ = self._read(self._asked(question, dialect))
-        statements = [self._statements(one.question) for one in found.measured]
-        return ";\n\n".join([*statements, *([] if outer is None else [outer.text])])
+        found = self._planner.read(self._planner.asked(question, dialect))
+        statements = [
+            self._engine.sql(root, one.question.table)
+            for one in found.layers.measured
+            for root in one.question.plan.roots
+        ]
+        return ";\n\n".join([*statements, *([] if found.outer is None else [found.outer.text])])
 
     def left(
         self,
@@ -1378,64 +1171,24 @@ class Asking:
         The arguments are those of `ask`. Nothing is spent. Raises QuestionError, DeclarationError, LedgerError, and
         EngineError where the engine is busy.
         """
-        account = self._account(analyst)
+        account = self._accounts.of(analyst)
         with self._on_schedule():
-            wanted = _wanted(within, confidence, together)
-            options = AskOptions(epsilon, delta, wanted, account)
-            asked = self._priced_layers(self._asked(question, dialect), options)
-            return self.balance(account).more(asked.loss)
+            errors = wanted(within, confidence, together)
+            options = AskOptions(epsilon, delta, errors, account)
+            asked = self._priced_layers(self._planner.asked(question, dialect), options)
+            return self._accounts.balance(account).more(asked.loss)
 
     @property
     def budget(self) -> BudgetState:
         """The whole budget and how much of it is used, and the same of each declared analyst. Raises LedgerError."""
-        more = {name: show(amount) for name, amount in self._ledger.approved().items()}
-        own = {name: self._state(name, {}, more.get(name, "0")) for name in self._declaration.analysts}
-        return replace(self._state(TOTAL, own), parts=self._states_of_parts(TOTAL))
+        return self._accounts.state()
 
     def budget_of(self, analyst: str) -> BudgetState:
         """Says how much of one analyst's own budget is used, as `budget` does; and of each part, what both leave.
 
         Raises QuestionError where nobody of that name is declared, LedgerError.
         """
-        account = self._account(analyst)
-        more = show(self._ledger.approved().get(account, Fraction(0)))
-        return replace(self._state(account, {}, more), parts=self._states_of_parts(account, more))
-
-    def _states_of_parts(self, account: str, approved: str = "0") -> dict[str, BudgetState]:
-        return {name: one._state(account, {}, approved) for name, one in self._of_parts.items()}
-
-    def _state(self, account: str, analysts: Mapping[str, BudgetState], approved: str = "0") -> BudgetState:
-        balance, lasting = self._balance(account), self._declaration.ledger is not None
-        own = balance.total if balance.own is None else balance.own
-        keys = own.spent.keys / own.keys_delta if own.keys_delta else Fraction(0)
-        amounts = {**promise(own), "keys_delta": show(own.keys_delta)}
-        caps = {
-            length: {"epsilon": show(one.account.epsilon), "used": used(one.account), "until": one.until}
-            for length, one in (self._ledger.allowances(account).items() if account != TOTAL else ())
-        }
-        whole = None if balance.own is None else {**promise(balance.total), "used": balance.used}
-        prices = {name: show(price) for name, price in zip(("questions", "publishing"), balance.prices, strict=True)}
-        return BudgetState(
-            amounts,
-            used(own),
-            float(keys * 100),
-            lasting,
-            balance.left,
-            analysts,
-            caps,
-            prices,
-            whole,
-            self._period(),
-            approved,
-        )
-
-    def _period(self) -> dict[str, str] | None:
-        """The period that runs, where the budget renews."""
-        renewal, running = self._declaration.budget.renewal, self._ledger.running
-        if renewal is None:
-            return None
-        named = {"name": "", "until": ""} if running is None else {"name": running.name, "until": until(running)}
-        return {**named, "renews": str(renewal.persons), "promise": self._promise()[0]}
+        return self._accounts.state_of(self._accounts.of(analyst))
 
     @property
     def ledger(self) -> Ledger:
@@ -1498,7 +1251,7 @@ class Asking:
 
         Raises QuestionError where there is no such analyst, no such table or no reason, LedgerError.
         """
-        name = TOTAL if analyst is None else self._account(analyst)
+        name = TOTAL if analyst is None else self._accounts.of(analyst)
         about = [one.name for one in self._declaration.tables.values() if not one.public]
         return bool(self._ledger.stop(name, self._chosen(tables, about), **reasoned(reason, by)))
 
@@ -1586,16 +1339,12 @@ class Asking:
             self._reading.wait()
         return on_schedule(seconds, turn)
 
-    def _asked(self, question: Askable, dialect: str | None) -> Asked:
-        """A question as it is asked now."""
-        return Asked.of(as_text(question), dialect, self._declaration)
-
     def _planned_layers(self, text: Asked, account: str) -> PlannedLayers:
         """A question without its price, as it was planned for the same account before, or anew."""
         key = (account, text, self._public_snapshots())
         found = self._plans.get(key)
         if found is None:
-            found = self._plan(text)
+            found = self._planner.plan(text)
             if found.small:
                 self._plans.keep(key, found)
         return found
@@ -1609,7 +1358,7 @@ class Asking:
         if epsilon is None and delta is None and within is None:
             planned = self._planned_layers(text, account)
             if planned.layers.measured and not names_price(planned.layers):
-                numbers = (lambda table: self._holdings.held(table).numbers) if load else self._snapshots
+                numbers = (lambda table: self._holdings.held(table).numbers) if load else self._holdings.numbers
                 stored = self._stored_layers(planned, options, numbers)
                 for_all = options.default_price is True
                 if stored is None and self._declaration.usual_price(account, for_all=for_all) is None:
@@ -1620,10 +1369,14 @@ class Asking:
                 return stored or self._at(planned, options)
             return self._at(planned, options)
         price = asked_price(epsilon, delta, within)
-        key = None if price is None else (account, text, price, self._public_snapshots(), self._known_profiles(account))
+        key = (
+            None
+            if price is None
+            else (account, text, price, self._public_snapshots(), self._measurements.known(account))
+        )
         found = self._prices.get(key)
         if found is None:
-            found = self._at(self._plan(text), options)
+            found = self._at(self._planner.plan(text), options)
             if found.planned.small:
                 self._prices.keep(key, found)
         return found
@@ -1642,13 +1395,6 @@ class Asking:
                 return None
         return replace(asked, by_state=True) if told or not self._why_not() else None
 
-    def _known_profiles(self, account: str) -> tuple[str, ...]:
-        """What the limits of questions follow from beside declarations, texts and prices."""
-        if not self._answers.profiles:
-            return ()
-        about = [table for table in self._declaration.tables.values() if not table.public]
-        return tuple(key for table in about for key in self._profile_keys(table, account))
-
     def _public_snapshots(self) -> tuple[object, ...]:
         """What a plan follows from beside the question and the declaration."""
         public = [table.name for table in self._declaration.tables.values() if table.public]
@@ -1657,7 +1403,7 @@ class Asking:
     def _no_price(self, planned: PlannedLayers, account: str) -> QuestionError:
         """The refusal of a question without a price: what prices would buy that whoever asks has left. Raises
         QuestionError where the question would be refused at each of them."""
-        balance = self.balance(account)
+        balance = self._accounts.balance(account)
         whole = balance.total if balance.own is None else balance.own
         found: list[tuple[Fraction, PricedLayers]] = []
         refused: QuestionError | None = None
@@ -1673,24 +1419,7 @@ class Asking:
         if refused is not None and not found:
             return refused
         means = [name for _, asked in found for part in asked.parts for name in by_size(part.measured)]
-        own = account if account in self._declaration.analysts else TOTAL
-        return no_price(own, [(price, asked.expected) for price, asked in found], means)
-
-    def _plan(self, text: Asked) -> PlannedLayers:
-        """A question without its price: its measured tables, and its outer query, which was tried on tables without
-        rows."""
-        found, outer, values = self._read(text)
-        if outer is None:
-            return PlannedLayers(text, found)
-        tables = released_tables(found, self._declaration)
-        data = {name: computing.rows_of(tables[name], group.rows) for name, group in found.groups.items()}
-        for name in {name for query in (outer, *values.values()) for name in query.tables}:
-            declared = self._declaration.table(tables[name].name)
-            if declared is not None and declared.public:
-                data[name] = computing.rows_of(tables[name], self._holdings.public_rows(declared))
-        known = self._foreseen(found, values, tables, data)
-        kinds = self._outer.compute(outer, tables, {}).kinds
-        return PlannedLayers(text, found, outer, values, tables, data, known, kinds)
+        return no_price(self._accounts.own(account), [(price, asked.expected) for price, asked in found], means)
 
     def _at(self, planned: PlannedLayers, options: AskOptions) -> PricedLayers:
         """A question at a price, each of its measured tables at its part of it."""
@@ -1698,119 +1427,11 @@ class Asking:
         prices = shared(planned.layers, self._declaration, options.epsilon, options.delta, within, account)
         parts = []
         for one, (own_epsilon, own_delta) in zip(planned.layers.measured, prices, strict=True):
-            price = self._price(one.question, own_epsilon, own_delta, within, account)
-            priced = self._at_limits(one.question, price, account)
-            self._least.check(priced.loss)
+            price = self._measurements.price(one.question, own_epsilon, own_delta, within, account)
+            priced = self._measurements.at(one.question, price, account)
+            self._accounts.least.check(priced.loss)
             parts.append(PricedPart(one, priced))
         return PricedLayers(planned, tuple(parts))
-
-    def _foreseen(
-        self,
-        found: Layers,
-        values: Mapping[str, OuterQuery],
-        tables: Mapping[str, ReleasedTable],
-        data: Mapping[str, computing.Columns],
-    ) -> dict[str, Sequence[Value | None]]:
-        """The values that public tables alone give; the others are tried by their types. Raises QuestionError on what
-        will not fit, before anything is paid."""
-        known: dict[str, Sequence[Value | None]] = {}
-        kinds: dict[str, str] = {}
-        for name, query in values.items():
-            free = not any(one.name in query.tables for one in found.measured)
-            computed = self._outer.compute(query, tables, data if free else {})
-            kinds[name] = computing.kind_of(query, computed)
-            if free:
-                if not found.values[name].many and len(computed.rows) > 1:
-                    raise several_rows()
-                known[name] = computing.value_of(computed, many=found.values[name].many)
-        for one in found.measured:
-            for number in range(2) if one.waits else ():
-                tried = {name: known.get(name, (stand_in(kinds[name], number),)) for name in one.waits}
-                try:
-                    filled(one, tried, self._declaration, self._holdings.public_values)
-                except QuestionError as error:
-                    if error.code != "no-group" and (number == 0 or error.code == "type"):
-                        raise
-        return known
-
-    def _read(self, text: Asked) -> tuple[Layers, OuterQuery | None, dict[str, OuterQuery]]:
-        """The layers of a question, held against all that can be known before a price; the outer query, and those that
-        give values to measured tables."""
-        found = layers(self._reading.tree(text), self._declaration, self._holdings.public_values, text.day)
-        for one in found.measured:
-            self._admitted(one.question)
-        if found.outer is None:
-            return found, None, {}
-        tables = released_tables(found, self._declaration)
-        made = {name: outer_query(one.query, ("*",), tables, chosen.OUTER) for name, one in found.values.items()}
-        return found, outer_query(found.outer, found.names, tables, chosen.OUTER), made
-
-    def _price(
-        self,
-        question: Question,
-        epsilon: Number | None,
-        delta: Number | None,
-        within: Within | None,
-        account: str = TOTAL,
-    ) -> Price:
-        enough: Callable[[Measurement], bool] = lambda priced: self._least.admits(priced.loss)  # noqa: E731
-
-        def at(plan: Plan) -> Price:
-            return priced_at(replace(question, plan=plan), self._declaration, epsilon, delta, within, enough, account)
-
-        price = at(question.plan)
-        if within is None or not within.errors:
-            return price
-        # narrower limits have less noise: the price at those that are best at the declared ones' price, if what is best
-        # at that price has no larger error than is wanted
-        plan = self._at_limits(question, price, account).plan
-        if plan is question.plan:
-            return price
-        less = at(plan)
-        return (
-            less
-            if less != price and at(self._at_limits(question, less, account).plan).epsilon <= less.epsilon
-            else price
-        )
-
-    def _lowered(self, question: str | Asked) -> tuple[Question, Table]:
-        """A question that is one measured table."""
-        asked = question if isinstance(question, Asked) else self._asked(question, None)
-        tree = self._reading.tree(asked)  # refuses what takes too much to be read, lowered or written
-        checked = lower_tree(tree, self._declaration, self._holdings.public_values, asked.day)
-        self._admitted(checked)
-        return checked, checked.table
-
-    def _admitted(self, checked: Question) -> None:
-        """Refuses what the engine would have to do too much for, or cannot do."""
-        if checked.plan.ranges and frames(checked.plan.roots) + _FURTHER > room():
-            raise too_deep()  # once bounds are found, the rest is planned and written further down, and is paid for
-        self._held_to_limits(checked.plan.roots, checked.table)
-
-    def _held_to_limits(self, roots: Sequence[Root], table: Table) -> None:
-        """Refuses statements that are too much for the engine, or that it cannot compute."""
-        declared = list(self._declaration.tables.values())
-        bound(roots, table, self._declaration.limits, declared, self._holdings)
-        try:  # what is too deep for this call of the caller's, or the engine cannot compute, is refused for nothing
-            self._twin.hold(roots, table)
-        except RecursionError:
-            raise too_deep() from None
-
-    def _statements(self, checked: Question) -> str:
-        return ";\n\n".join(self._engine.sql(root, checked.table) for root in checked.plan.roots)
-
-    def _account(self, analyst: str | None) -> str:
-        """The account of whoever asks. Raises QuestionError where that must be said and is not."""
-        declared = self._declaration.analysts
-        if analyst is None and (self._owner or not declared):
-            return TOTAL
-        if not isinstance(analyst, str) or not analyst or (declared and analyst not in declared):
-            fix = f"name one of {', '.join(declared)}" if declared else 'write analyst="ana"'
-            if analyst is None:
-                fix += "; the owner opens it with owner=True, or says --owner"
-                raise QuestionError("analyst", "analysts are declared: say who asks", where="analyst", fix=fix)
-            raise QuestionError("analyst", "this analyst is not declared", where="analyst", fix=fix)
-        return analyst
 
     def _key(self, table: Table, priced: Measurement, numbers: str) -> str:
         """What makes two questions the same: what is measured, with which noise, of which snapshots, those of exactly
@@ -1830,15 +1451,6 @@ CHOSEN = (
     " at a price, they are as usual"
 )
 """What is said of an answer whose intervals are not those of its price."""
-
-
-def _variants(priced: Measurement) -> Iterator[Measurement]:
-    """A measurement; then those of the same question at the same price, with the limits that were best by what was
-    known of the table's persons before, the latest first."""
-    yield priced
-    for plan in priced.plan.all_at(priced.price):
-        if plan != priced.plan:
-            yield measurement(plan, priced.price)
 
 
 WIDER = Fraction(3, 2)
@@ -1894,13 +1506,6 @@ def _together_with(others: int, paid: Price, named: Price) -> str:
     )
 
 
-def _whole(found: Layers, outer: OuterQuery | None, values: Mapping[str, OuterQuery]) -> object:
-    """What a question with an outer query is, however it is spelled: its tables, and all that is computed of them."""
-    computed = None if outer is None else (outer.text, [name for name, _ in outer.columns])
-    waited = {name: (one.text, found.values[name].many) for name, one in values.items()}
-    return [(one.name, one.text) for one in found.measured], computed, waited, found.groups
-
-
 def _keys(key: str) -> Iterator[str]:
     """A measurement's key, and those under which the same is measured once more."""
     return itertools.chain([key], (f"{key} {number}" for number in itertools.count(2)))
@@ -1950,10 +1555,8 @@ def _named_price(asked: PricedLayers, options: AskOptions) -> bool:
     return any(one is not None for one in said) or names_price(asked.planned.layers)
 
 
-_FEW_VALUES = 10_000
 """Plans with more values of public tables and declared groups are not kept."""
 
-_FURTHER = 40
 """Calls in each other from where a question is tried to where it is measured are fewer than this."""
 
 
@@ -1973,64 +1576,3 @@ def _written(value: Number) -> Number:
 def _named(given: Any, read: Callable[[Any], Any]) -> Any:
     """What a mapping names, as a declaration's file would have it; the declaration names the fault of all else."""
     return {name: read(value) for name, value in given.items()} if isinstance(given, Mapping) else [given]
-
-
-def _wanted(within: Mapping[str, Number] | None, confidence: Number, together: bool) -> Within | None:
-    """The wanted errors. Raises QuestionError on an argument without effect, and on one that names no column."""
-    fix = 'write within={"n": 100}, or --within n=100'
-    if within is None:
-        if together or str(confidence) != "0.95":
-            name = "together" if together else "confidence"
-            raise QuestionError("within", f"{name} has no effect without within", where=name, fix=fix)
-        return None
-    if not isinstance(within, Mapping) or not within or not all(isinstance(name, str) for name in within):
-        raise QuestionError("within", "within maps names of columns to wanted errors", where="within", fix=fix)
-    return Within(within, confidence, together)
-
-
-def _unit(table: Table, renewal: Renewal | None) -> Unit:
-    """Who counts as a person. Where the budget renews for new ones, how a source is read is a part of that: read in
-    another way, an id is another, and whoever was seen seems new."""
-    person = table.column(table.person) if table.person is not None and not table.path else None
-    kind = [str(person.type)] if person is not None else []
-    if renewal is not None and renewal.persons is Renews.NEW_PERSONS:
-        source = table.source
-        kind += [f"from {source.kind}", *([source.dates, source.encoding] if source.kind is SourceKind.CSV else [])]
-    return Unit(table.unit, table.rows_per_person or 1, ", ".join(kind))
-
-
-_KNOWN_AGAIN = Renewal("", Renews.NEW_PERSONS)
-"""How persons are to be known who are known again later, as those in parts are."""
-
-
-def assigning_of(declaration: Declaration) -> PersonsInParts | None:
-    """By which column persons are assigned to parts; None where one budget is for all. How a source is read is a part
-    of who counts as a person: `_unit`."""
-    parts = declaration.budget.parts
-    if parts is None or parts.who is None:
-        return None
-    about = dict.fromkeys((parts.who, parts.table))
-    who = "; ".join(f"{name.casefold()}.{_unit(declaration.tables[name], _KNOWN_AGAIN).person}" for name in about)
-    return PersonsInParts(declaration.tables[parts.table], parts.column, parts.values, who)
-
-
-def caps_of(budget: Budget) -> Caps:
-    """The caps of a declared budget."""
-    return Caps(budget.epsilon, budget.delta, budget.keys_delta)
-
-
-def allowances_of(budget: Budget) -> dict[str, Caps]:
-    """What an analyst may spend in one window of each declared length: so much ε, and as much δ as ever."""
-    lengths = {"day": budget.day, "month": budget.month}
-    return {name: Caps(most, budget.delta, budget.keys_delta) for name, most in lengths.items() if most is not None}
-
-
-def renewal_of(declaration: Declaration) -> dict[str, str] | None:
-    """How a declared budget renews, as the ledger has it."""
-    renewal = declaration.budget.renewal
-    if renewal is None:
-        return None
-    said = {"length": renewal.length, "persons": str(renewal.persons)}
-    if renewal.who is None:
-        return said
-    return said | {"who": f"{renewal.who.casefold()}.{_unit(declaration.tables[renewal.who], renewal).person}"}
