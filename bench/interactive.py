@@ -127,7 +127,7 @@ class Asked:
 
     def worst(self, tried: list[Filter]) -> Filter:
         """What the distribution answers worst, to somebody who knows the table."""
-        state = self.curator._synthetic
+        state = self.curator._answering.by_state.state
         assert state is not None
         from discreet.synthesis.state import state_question
 

@@ -86,7 +86,7 @@ def sums(paid: str = "0.05") -> Iterator[tuple[str, float]]:
         with discreet.Curator({"buys": table}, epsilon=10) as one:
             one.profile(epsilon=paid, columns=["amount"])
             checked = one._planner.one_table("SELECT SUM(amount) AS s FROM buys")
-            one._answers.read()
+            one._prices.answers.read()
             for price in prices:
                 chosen = one._measurements.at(checked, Price(Fraction(price)), AskOptions().account).plan.chosen
                 assert chosen is not None

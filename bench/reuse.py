@@ -204,10 +204,10 @@ def _each(one: discreet.Curator, start: int) -> float:
     from discreet.trusted.ring_a.exact import fraction
 
     prices = [measurement(checked.plan, Price(fraction(f"0.{start + 10 + n}"))) for n in range(30)]
-    one._found(prices[0], checked.table, AskOptions())
+    one._answering.lookup.found(prices[0], checked.table, AskOptions())
     begins = time.perf_counter()
     for priced in prices:
-        one._found(priced, checked.table, AskOptions())
+        one._answering.lookup.found(priced, checked.table, AskOptions())
     return (time.perf_counter() - begins) / len(prices)
 
 

@@ -112,8 +112,8 @@ class Asker:
 
     @property
     def state(self) -> SyntheticState:
-        assert self.curator._synthetic is not None
-        return self.curator._synthetic
+        assert self.curator._answering.by_state.state is not None
+        return self.curator._answering.by_state.state
 
     @property
     def answering(self) -> Answering:

@@ -158,7 +158,7 @@ def test_each_cell_has_the_noise_of_the_one_alone(mutant: int) -> None:
     scale = 20
     with curator(rows()) as made:
         made.ask(ONE, epsilon=Fraction(mutant, scale))
-        (key,) = made._answers._keys
+        (key,) = made._prices.answers._keys
         stored = made.ledger.answer(key, "")
         assert stored is not None
         kept = json.loads(stored)

@@ -190,16 +190,13 @@ def test_groups_that_follow_from_the_plan_are_not_written_down(
     delta = {} if follow else {"delta": 1e-7}
     release = curator.ask(f"{text} -- {follow}", epsilon=50, **delta)
     question = curator._planner.one_table(text)
-    (key,) = [
-        key for key, _ in curator.ledger.answered(curator._frame(question.table, question.plan, "1"), "", None, 99)
-    ][-1:]
+    frame = curator._answering.lookup.frame(question.table, question.plan, "1")
+    (key,) = [key for key, _ in curator.ledger.answered(frame, "", None, 99)][-1:]
     content = curator.ledger.answer(key, "")
     assert content is not None
     stored = json.loads(content)
     assert (stored["keys"] is None) is follow
-    priced = (
-        curator._priced_layers(curator._planner.asked(text, None), AskOptions(50, delta.get("delta"))).parts[0].measured
-    )
+    (priced,) = curator._prices.of(curator._planner.asked(text), AskOptions(50, delta.get("delta"))).measured
     noisy = read(stored, priced)
     before = json.loads(json.dumps({**stored, "keys": [[_written(value) for value in key] for key in noisy.keys]}))
     assert read(before, priced) == noisy

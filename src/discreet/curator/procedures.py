@@ -394,7 +394,7 @@ class Curator(Requesting):
             return self._released(call, measurement, account, request)
 
     def _released(self, call: _Call, measurement: Any, account: str, request: str | None) -> Release:
-        self._hold_alone(account, request)
+        self._request_ids.hold_alone(account, request)
         held = self._holdings.held(call.table)
         of = held.numbers, self._kept_under
         stored, charged = released(
@@ -568,7 +568,7 @@ class Curator(Requesting):
         from discreet.synthesis.content import of_part
         from discreet.synthesis.run import carried_out
 
-        self._hold_alone(account, request)
+        self._request_ids.hold_alone(account, request)
         turn = Turns(self._declaration.limits.answer_seconds or None, self._turn).one
         showing = progress("publishing") if tell is None else nullcontext(print)
         raised: list[str] = []
