@@ -140,12 +140,13 @@ class Explaining:
             if found is not None and found.look is not None:  # exact repeats are not told
                 return _Foretold(priced, found)
         asked = self.lookup.sought(priced, table, numbers or "")
-        if found is None and numbers is not None and options.reuse:
+        lacking = None
+        if numbers is not None and options.reuse:  # also for an exact repeat, which the time does not tell either
             lacking = self.lookup.missing(asked, options.account, options.within)
-            if lacking is not None:
-                errors = [f", ±{three_digits(error)}" for error in expected_errors(lacking.made.made).values()]
-                said = together_with(len(lacking.others), lacking.bought.price, priced.price)
-                return _Foretold(priced, None, said + "".join(errors), lacking)
+        if lacking is not None and found is None:
+            errors = [f", ±{three_digits(error)}" for error in expected_errors(lacking.made.made).values()]
+            said = together_with(len(lacking.others), lacking.bought.price, priced.price)
+            return _Foretold(priced, None, said + "".join(errors), lacking)
         more = whole(priced, table) if options.reuse else None
         if more is None or not holds(more, asked):
             return _Foretold(priced)

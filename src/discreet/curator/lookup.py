@@ -118,7 +118,7 @@ class Lookup:
         known = self.ledger.requested(account, options.request)
         if known is not None:  # a retry: from what the request belongs to
             return self.answers.retried(asked, known[0], account)
-        precise: Callable[[Found], bool] = lambda one: stored or fits(one, priced, within)  # noqa: E731
+        precise: Callable[[Found], bool] = lambda one: stored or _fits(one, priced, within)  # noqa: E731
         exact = self.answers.exact(asked, account)
         if exact is not None and precise(exact):
             return exact
@@ -131,7 +131,7 @@ class Lookup:
         names = () if within is None else tuple(within.errors)
         found = self.answers.found(asked, account, names, precise) if reuse else None
         if found is None and reuse:
-            found = enough(asked, self.answers.unseen(asked, account), needed(priced, within))
+            found = enough(asked, self.answers.unseen(asked, account), _needed(priced, within))
         if found is not None or shown or earlier or (others and not more):  # what is another's is debited
             return found
         bought = self.bought(asked, replace(options, request=None))
@@ -156,7 +156,7 @@ class Lookup:
         for one in _keys(key):
             met = self.answers.of_key(one)
             found = None if met is None else self.answers.repeated(met, asked, account)
-            if found is None or fits(found, asked.priced, within):
+            if found is None or _fits(found, asked.priced, within):
                 free, key = found, one
                 break
         lacking = self.missing(asked, account, within) if free is None and reuse else None
@@ -175,7 +175,7 @@ class Lookup:
     def missing(self, asked: Sought, account: str, within: Within | None) -> Missing | None:
         """What is bought where some of a question's precision is stored, and was not seen."""
         stored = self.answers.unseen(asked, account)
-        found = missing(asked, stored, needed(asked.priced, within), lambda one: self.least.admits(one.loss))
+        found = missing(asked, stored, _needed(asked.priced, within), lambda one: self.least.admits(one.loss))
         more = None if found is None else whole(found.bought, asked.table)
         if found is None or more is None or not self.planner.computes(more, asked.table):
             return found
@@ -230,13 +230,13 @@ def _keys(key: str) -> Iterator[str]:
     return itertools.chain([key], (f"{key} {number}" for number in itertools.count(2)))
 
 
-def fits(found: Found, priced: Measurement, within: Within | None) -> bool:
+def _fits(found: Found, priced: Measurement, within: Within | None) -> bool:
     """Whether the printed errors are within the wanted ones, or nearly those that the price would print alone."""
     if isinstance(found.held, CombinedMeasurement):
-        return needed(priced, within).met(priced, found.held, again=True)
+        return _needed(priced, within).met(priced, found.held, again=True)
     if found.release is None and within is None:
         return True  # it was held against the price where it was found or bought
-    share = share_of(found)
+    share = _share(found)
     made = found.held.made
     if within is None:
         alone, printed = _all_errors(priced), _all_errors(made, (1 - CONFIDENCE) * (share or 1))
@@ -247,7 +247,7 @@ def fits(found: Found, priced: Measurement, within: Within | None) -> bool:
     )
 
 
-def needed(priced: Measurement, within: Within | None) -> Wanted:
+def _needed(priced: Measurement, within: Within | None) -> Wanted:
     """How precise an answer is to be."""
     if within is None:
         return Wanted({}, 1 - CONFIDENCE)
@@ -257,11 +257,11 @@ def needed(priced: Measurement, within: Within | None) -> Wanted:
 
 def errors_of(made: Measurement, found: Found | None) -> dict[str, float]:
     """The expected error of each column of a measured table, as it is made, or answered from what was found."""
-    share = None if found is None else share_of(found)
+    share = None if found is None else _share(found)
     return expected_errors(made, (1 - CONFIDENCE) * (share or 1))
 
 
-def share_of(found: Found) -> float | None:
+def _share(found: Found) -> float | None:
     """The share of the failures that one number of a stored answer has."""
     return found.share(_groups(found.held.measured))
 
