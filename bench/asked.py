@@ -43,7 +43,7 @@ def figures(folder: Path, torn_questions: int = 10_000) -> list[tuple[str, float
                 asked.curator._reading.tree(question.text)
             read.append(used[0])
             with _used(asked.curator) as further:
-                asked.curator._lowered(question.text)
+                asked.curator._planner.one_table(question.text)
             planned.append(further[0])
         else:
             refused.append(used[0])

@@ -127,15 +127,15 @@ class Asked:
 
     def worst(self, tried: list[Filter]) -> Filter:
         """What the distribution answers worst, to somebody who knows the table."""
-        state = self.curator._synthetic
+        state = self.curator._answering.by_state.state
         assert state is not None
         from discreet.synthesis.state import state_question
 
         shares = state._taken_in(state._answering.transcript())
         best, off = tried[0], -1
         for one in tried:
-            plan, table = self.curator._lowered(text(one))
-            question = state_question(plan.plan, table, state.whole)
+            plan = self.curator._planner.one_table(text(one))
+            question = state_question(plan.plan, plan.table, state.whole)
             assert question is not None
             if not shares.shares.size:
                 return one

@@ -11,7 +11,7 @@ import numpy as np
 import pandas
 
 import discreet
-from discreet.curator.core import AskOptions
+from discreet.curator.options import AskOptions
 from discreet.plan.measurement import Price
 from discreet.plan.profile import Histogram, Wanted
 
@@ -85,10 +85,10 @@ def sums(paid: str = "0.05") -> Iterator[tuple[str, float]]:
     for _ in range(PROFILES):
         with discreet.Curator({"buys": table}, epsilon=10) as one:
             one.profile(epsilon=paid, columns=["amount"])
-            checked, _ = one._lowered("SELECT SUM(amount) AS s FROM buys")
-            one._answers.read()
+            checked = one._planner.one_table("SELECT SUM(amount) AS s FROM buys")
+            one._prices.answers.read()
             for price in prices:
-                chosen = one._at_limits(checked, Price(Fraction(price)), AskOptions().account).plan.chosen
+                chosen = one._measurements.at(checked, Price(Fraction(price)), AskOptions().account).plan.chosen
                 assert chosen is not None
                 bounds = {name: high for name, _, high in chosen.columns}
                 limits[price].append((chosen.rows or ROWS, int(bounds.get("amount", MOST_PAID))))

@@ -20,7 +20,7 @@ import duckdb
 import pandas
 
 import discreet
-from discreet.curator.core import AskOptions
+from discreet.curator.options import AskOptions
 
 COLUMNS: dict[str, dict[str, Any]] = {
     "age": {"type": "integer", "min": 17, "max": 90, "nulls": False},
@@ -198,16 +198,16 @@ def speed(stored: int = 1_000) -> list[tuple[str, float]]:
 def _each(one: discreet.Curator, start: int) -> float:
     """Seconds to find, price by price, whether a question is free: planned before, so that the look-up is what is
     timed."""
-    checked, table = one._lowered("SELECT COUNT(*) AS n FROM persons WHERE sex = 'Male' AND hours_per_week > 3")
+    checked = one._planner.one_table("SELECT COUNT(*) AS n FROM persons WHERE sex = 'Male' AND hours_per_week > 3")
     from discreet.plan.measurement import Price
     from discreet.plan.split import measurement
     from discreet.trusted.ring_a.exact import fraction
 
     prices = [measurement(checked.plan, Price(fraction(f"0.{start + 10 + n}"))) for n in range(30)]
-    one._found(prices[0], table, AskOptions())
+    one._answering.lookup.found(prices[0], checked.table, AskOptions())
     begins = time.perf_counter()
     for priced in prices:
-        one._found(priced, table, AskOptions())
+        one._answering.lookup.found(priced, checked.table, AskOptions())
     return (time.perf_counter() - begins) / len(prices)
 
 

@@ -49,7 +49,7 @@ def test_what_was_measured_is_stored_when_the_engine_s_time_is_over(
         schedule.engine_time_over()
         seen.append((before, time.monotonic() >= until))
 
-    monkeypatch.setattr("discreet.curator.core.engine_time_over", over)
+    monkeypatch.setattr("discreet.curator.measuring.engine_time_over", over)
     begun = time.monotonic()
     both = "SELECT a.n, b.s FROM (SELECT COUNT(*) AS n FROM t) a, (SELECT SUM(x) AS s FROM t) b"
     with contextlib.suppress(discreet.EngineError, discreet.QuestionError):  # on a busy machine it is not ready

@@ -217,6 +217,11 @@ class Holdings:
             numbers = " ".join(str(self._snapshots[name].number) for name in self.behind(table))
             return HeldTable(numbers, self._engine.rows)
 
+    def numbers(self, table: Table) -> str | None:
+        """The snapshots of a table as they stand in the ledger, without loading it; None where it has none yet."""
+        found = [self._ledger.snapshot(name) for name in self.behind(table)]
+        return None if None in found else " ".join(str(one.number) for one in found if one is not None)
+
     def behind(self, table: Table) -> list[str]:
         """The names of the declared tables whose snapshots say which rows are behind a table; of a part's rows also of
         the one that says who is in it, as other persons may be by each."""

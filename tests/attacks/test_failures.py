@@ -267,7 +267,7 @@ def test_what_fails_after_the_noise_is_no_failure(holder: Curator, monkeypatch: 
     def broken(*_: object, **__: object) -> object:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("discreet.curator.core.answer", broken)
+    monkeypatch.setattr("discreet.curator.lookup.answer", broken)
     with pytest.raises(ZeroDivisionError):
         holder.ask(QUESTION, epsilon=1)
     assert holder.ledger.tables()["t"].failures == 0

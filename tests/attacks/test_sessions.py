@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 import discreet
 from discreet.accounting import Batch, DiscreteLaplace
 from discreet.audit.bound import epsilon_bound
+from discreet.curator.lookup import Lookup
 from discreet.errors import BudgetError
 from discreet.ledger import TOTAL
 from discreet.mechanisms import Laplace
@@ -153,17 +154,17 @@ def _free_by_number(exact: bool) -> Callable[[pytest.MonkeyPatch], None]:
     """Whether a question is free follows from what its noisy numbers add up to, or from how many rows there are."""
 
     def change(patch: pytest.MonkeyPatch) -> None:
-        real: Any = discreet.Curator._found_as
+        real: Any = Lookup._found_as
 
-        def found(curator: Any, asked: Any, options: Any, **named: Any) -> Any:
-            one = real(curator, asked, options, **named)
+        def found(lookup: Any, asked: Any, options: Any, **named: Any) -> Any:
+            one = real(lookup, asked, options, **named)
             if one is None or one.look is None:
                 return one
-            kept = json.loads(curator._ledger.answer(one.key, options.account))
+            kept = json.loads(lookup.ledger.answer(one.key, options.account))
             total = sum(kept["parts"][0][0])
             return None if (total > 3 * CELLS if exact else total % 2) else one
 
-        patch.setattr(discreet.Curator, "_found_as", found)
+        patch.setattr(Lookup, "_found_as", found)
 
     return change
 

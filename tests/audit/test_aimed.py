@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-import discreet.curator.core
+import discreet.curator.planning
 import discreet.engines.duckdb.sources
 from discreet.audit import aimed
 from discreet.audit.hunt import Pair, failure, seen
@@ -111,6 +111,6 @@ def test_an_aimed_question_is_refused_or_makes_little_work(pair: Pair, name: str
 
 def test_work_that_nothing_bounds_is_found(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """A million pairs of public rows for each row of the target's."""
-    monkeypatch.setattr(discreet.curator.core, "bound", lambda *_: None)
+    monkeypatch.setattr(discreet.curator.planning, "bound", lambda *_: None)
     rows, operators, _ = made(pair, aimed.questions()["2 cross joins with a public table"])
     assert rows > ROWS * operators

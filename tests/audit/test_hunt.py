@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from sqlglot import exp
 
-import discreet.curator.core
+import discreet.curator.lookup
 from discreet.audit import hunt
 from discreet.audit.calls import Expressions, Name, gives
 from discreet.audit.hostile import crowd, with_persons
@@ -130,13 +130,13 @@ def test_an_engine_that_fails_on_a_row_is_found_and_made_small(pair: Pair, monke
 
 
 def test_a_sentence_that_is_said_where_it_is_true_is_found(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    real: Any = discreet.curator.core.answer
+    real: Any = discreet.curator.lookup.answer
 
     def told(priced: Any, noisy: Any, table: Any, *more: Any, **named: Any) -> Any:
         content = real(priced, noisy, table, *more, **named)
         return replace(content, bounds=(*content.bounds, f"of {len(noisy.keys)} groups"))
 
-    monkeypatch.setattr(discreet.curator.core, "answer", told)
+    monkeypatch.setattr(discreet.curator.lookup, "answer", told)
     assert pair.ask("SELECT note, COUNT(*) FROM answers GROUP BY note", PRICES[2]) == "bounds differs"
 
 

@@ -18,7 +18,7 @@ import pandas
 import pytest
 
 import discreet
-import discreet.curator.core
+import discreet.curator.measuring
 from discreet.accounting import Pure
 from discreet.ledger import TOTAL
 
@@ -299,7 +299,7 @@ def test_two_at_once_and_one_that_is_killed_between(tmp_path: Path) -> None:
         one.ask(ONE.format(3), epsilon=0.5)
     child = os.fork()
     if child == 0:
-        real, calls = discreet.curator.core.released, []
+        real, calls = discreet.curator.measuring.released, []
 
         def killed(*given: Any, **named: Any) -> Any:
             calls.append(1)
@@ -307,7 +307,7 @@ def test_two_at_once_and_one_that_is_killed_between(tmp_path: Path) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
             return real(*given, **named)
 
-        discreet.curator.core.released = killed
+        discreet.curator.measuring.released = killed
         try:
             _opened(tmp_path / "l", epsilon=100).ask(ONE.format(4), epsilon=0.8)
         finally:

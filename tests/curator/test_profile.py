@@ -215,9 +215,9 @@ def test_the_choice_follows_from_what_was_released_alone(curator: Curator) -> No
     """The same histogram, whatever the rows: the same plan, never above what is declared."""
     counts = (300, 60, 20, 4, 0, 0, 4)
     rows = Histogram(Wanted("rows"), tuple(range(65, 72)), counts, Fraction(1), Fraction(90))
-    question, _ = curator._lowered(COUNT)
+    question = curator._planner.one_table(COUNT)
     with Curator({"t": table(several=2, heavy=9)}, epsilon=1000) as neighbour:
-        other, _ = neighbour._lowered(COUNT)
+        other = neighbour._planner.one_table(COUNT)
         for epsilon in (Fraction(1, 100), Fraction(1), Fraction(50)):
             made = [
                 at_best_limits(one.plan, one.request, [Profile((rows,))], Price(epsilon)) for one in (question, other)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import discreet
-from discreet.curator.core import AskOptions
+from discreet.curator.options import AskOptions
 from discreet.errors import BudgetError, DeclarationError, QuestionError
 from kinds import some
 
@@ -198,13 +198,13 @@ def test_a_price_that_a_clause_names_in_part_is_no_question_without_a_price(cura
 
 def test_what_was_stored_is_not_measured_where_another_took_a_new_snapshot(curator: discreet.Curator) -> None:
     curator.ask(COUNT, epsilon="0.1", analyst="ana")
-    asked = curator._priced_layers(curator._asked(COUNT, None), AskOptions(account="ana"), load=True)
+    asked = curator._prices.of(curator._planner.asked(COUNT), AskOptions(account="ana"), load=True)
     assert asked.stored
     curator.refresh()
     before = entries(curator)
     (part,) = asked.parts
     with pytest.raises(QuestionError, match="a new snapshot was taken meanwhile; nothing was spent"):
-        curator._measured(COUNT, part.measured, part.table, AskOptions(account="ana"), stored=True)
+        curator._answering.measuring.measured(COUNT, part.measured, part.table, AskOptions(account="ana"), stored=True)
     assert entries(curator) == before
 
 

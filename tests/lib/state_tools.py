@@ -112,8 +112,8 @@ class Asker:
 
     @property
     def state(self) -> SyntheticState:
-        assert self.curator._synthetic is not None
-        return self.curator._synthetic
+        assert self.curator._answering.by_state.state is not None
+        return self.curator._answering.by_state.state
 
     @property
     def answering(self) -> Answering:
@@ -133,8 +133,8 @@ class Asker:
 
     def question(self, text: str = "SELECT COUNT(*) FROM people WHERE sex = 'F' AND sex = 'M'") -> StateQuestion:
         """A question; without a text one that counts nobody."""
-        checked, table = self.curator._lowered(text)
-        found = state_question(checked.plan, table, self.whole)
+        checked = self.curator._planner.one_table(text)
+        found = state_question(checked.plan, checked.table, self.whole)
         assert found is not None
         return found
 

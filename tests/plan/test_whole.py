@@ -60,8 +60,8 @@ def one() -> Iterator[discreet.Curator]:
 
 
 def asked_for(one: discreet.Curator, text: str, price: Price | None = None) -> tuple[Measurement, Table]:
-    question, table = one._lowered(text)
-    return measurement(question.plan, price or Price(Fraction(1, 2), Fraction(0))), table
+    question = one._planner.one_table(text)
+    return measurement(question.plan, price or Price(Fraction(1, 2), Fraction(0))), question.table
 
 
 @pytest.mark.parametrize("text", ASKED)
@@ -158,7 +158,7 @@ def test_each_cell_has_the_noise_of_the_one_alone(mutant: int) -> None:
     scale = 20
     with curator(rows()) as made:
         made.ask(ONE, epsilon=Fraction(mutant, scale))
-        (key,) = made._answers._keys
+        (key,) = made._prices.answers._keys
         stored = made.ledger.answer(key, "")
         assert stored is not None
         kept = json.loads(stored)

@@ -242,7 +242,7 @@ def test_others_rows_are_read_whether_or_not_a_row_could_meet_them(
 ) -> None:
     """Whatever else is compared: nobody's row has a value there, which the engine does not leave out."""
     text = f"SELECT COUNT(*) FROM p a {kind} (SELECT id, x, t FROM p WHERE x = 9) b ON {condition}"
-    checked, _ = many._lowered(text)
+    checked = many._planner.one_table(text)
     ((how, first, second),) = joins(many, DUCKDB.text(statement(checked.plan.root, checked.table, Salt.of("salt"))))
     assert how == "HASH_JOIN"
     assert first == (714 if "a.x = 3" in condition and kind == "JOIN" else 5_000)
@@ -257,7 +257,7 @@ def test_others_rows_are_read_whether_or_not_a_row_could_meet_them(
 )  # fmt: skip
 def test_every_join_is_by_an_equality(many: discreet.Curator, join: str) -> None:
     """By anything else the engine lets one side's row stand still, the one of the smaller side."""
-    checked, _ = many._lowered(f"SELECT COUNT(*) FROM p {join}")
+    checked = many._planner.one_table(f"SELECT COUNT(*) FROM p {join}")
     sql = DUCKDB.text(statement(checked.plan.root, checked.table, Salt.of("salt")))
     assert [how for how, *_ in joins(many, sql)] == ["HASH_JOIN"]
 
@@ -275,7 +275,7 @@ def test_the_second_side_of_a_join_about_people_is_never_empty(shop: discreet.Cu
         "SELECT COUNT(*) FROM v b RIGHT JOIN v a ON a.id = b.id AND b.x = 96",
         "SELECT COUNT(*) FROM v WHERE id IN (SELECT id FROM v WHERE x = 96)",
     ):
-        checked, _ = shop._lowered(text)
+        checked = shop._planner.one_table(text)
         sql = DUCKDB.text(statement(checked.plan.root, checked.table, Salt.of("salt")))
         sides = second_sides(shop, sql)
         assert sides, text

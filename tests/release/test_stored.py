@@ -10,7 +10,7 @@ import pandas
 import pytest
 
 import discreet
-from discreet.curator.core import AskOptions
+from discreet.curator.options import AskOptions
 from discreet.release.stored import VERSION, _written, read
 
 COLUMNS = {
@@ -189,13 +189,14 @@ def test_groups_that_follow_from_the_plan_are_not_written_down(
     """And what was written with them, as earlier versions did, is read as before."""
     delta = {} if follow else {"delta": 1e-7}
     release = curator.ask(f"{text} -- {follow}", epsilon=50, **delta)
-    question, table = curator._lowered(text)
-    (key,) = [key for key, _ in curator.ledger.answered(curator._frame(table, question.plan, "1"), "", None, 99)][-1:]
+    question = curator._planner.one_table(text)
+    frame = curator._answering.lookup.frame(question.table, question.plan, "1")
+    (key,) = [key for key, _ in curator.ledger.answered(frame, "", None, 99)][-1:]
     content = curator.ledger.answer(key, "")
     assert content is not None
     stored = json.loads(content)
     assert (stored["keys"] is None) is follow
-    priced = curator._priced_layers(curator._asked(text, None), AskOptions(50, delta.get("delta"))).parts[0].measured
+    (priced,) = curator._prices.of(curator._planner.asked(text), AskOptions(50, delta.get("delta"))).measured
     noisy = read(stored, priced)
     before = json.loads(json.dumps({**stored, "keys": [[_written(value) for value in key] for key in noisy.keys]}))
     assert read(before, priced) == noisy

@@ -17,7 +17,7 @@ pytest.importorskip("pandas")
 import pandas
 
 import discreet
-from discreet.curator.core import CHOSEN
+from discreet.curator.lookup import CHOSEN
 from limited_tools import NOTHING, clause
 
 INFINITE = 10**9

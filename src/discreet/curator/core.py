@@ -1,188 +1,55 @@
-"""The curator's core: opens a declaration, answers questions, prices them, and reports the budget."""
+"""The curator's core: opens a declaration, and hands what it is asked to what plans, prices, answers and explains."""
 
 from __future__ import annotations
 
 import copy
 import datetime
-import itertools
-import json
-import logging
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from discreet.accounting import Loss
-from discreet.accounting.balance import Balance, ends, percent_of, promise, published, used
-from discreet.catalog import Budget, Declaration, Table, declare
-from discreet.catalog.charged_once import secret_file
+from discreet.accounting.balance import Balance
+from discreet.catalog import Declaration, declare
 from discreet.catalog.listing import Tables, listed
-from discreet.catalog.model import Renewal, Renews
 from discreet.catalog.price import hold_part
 from discreet.catalog.sources import together
-from discreet.curator.combining import Missing, Wanted, enough, missing, of_all_cells
-from discreet.curator.plans import Plans
-from discreet.curator.plans import price_of as asked_price
-from discreet.curator.stored_answers import Found, Sought, StoredAnswers, base, described, holds, not_yet
-from discreet.curator.unpriced import SHARES, no_price
-from discreet.curator.warned import warn
+from discreet.curator.accounts import accounts_of
+from discreet.curator.answering import Answering
+from discreet.curator.by_state import ByState, opened
+from discreet.curator.explaining import Explaining
+from discreet.curator.lookup import Lookup
+from discreet.curator.measurements import Measurements
+from discreet.curator.measuring import Measuring
+from discreet.curator.options import AskOptions, wanted
+from discreet.curator.owner import freeze, lift, refresh
+from discreet.curator.planning import Planner
+from discreet.curator.prices import Prices
+from discreet.curator.registered import assigning_of, register, renewal_of
+from discreet.curator.request_ids import RequestIds
+from discreet.curator.stored_answers import StoredAnswers
 from discreet.engines import chosen
-from discreet.errors import BudgetError, DeclarationError, Fault, QuestionError
+from discreet.errors import DeclarationError
 from discreet.explanation import BudgetState, Explanation
 from discreet.finishing import finishing
-from discreet.holdings import Holdings, KeptTable, PersonsInParts, Refreshed, typed, unfit
-from discreet.intervals.expected import by_size, expected_errors
-from discreet.intervals.noise import CONFIDENCE, three_digits
-from discreet.ledger import TOTAL, Caps, Ledger, Unit
-from discreet.ledger.refusal import asked_otherwise
-from discreet.ledger.store import EVERY_TABLE, until
-from discreet.ledger.words import check_request, check_text, reasoned
+from discreet.holdings import Holdings, KeptTable, Refreshed, typed, unfit
+from discreet.ledger import TOTAL, Ledger
+from discreet.ledger.store import EVERY_TABLE
+from discreet.ledger.words import check_request
 from discreet.locks import Lock
-from discreet.odds import ALMOST_SURE, best_guess, best_guess_of_budget, chance
-from discreet.plan.left_out import advice, one_table
-from discreet.plan.measurement import Measurement, Plan, Price
-from discreet.plan.outputs import OutputKind
-from discreet.plan.profile import Histogram, Profile
-from discreet.plan.split import measurement
-from discreet.plan.whole import whole
-from discreet.plan.work import bound
 from discreet.postprocessing import computing
-from discreet.postprocessing.outer import OuterQuery, ReleasedTable, outer_query, released_tables
-from discreet.pricing import Within, assumed, complete, names_price, priced_at, shared, widths
 from discreet.procedures.progress import progress
-from discreet.procedures.run import declared, digest, released
-from discreet.profile.call import profile_key, released_histograms
 from discreet.reading import Reading
-from discreet.release import Release, answer
-from discreet.release.chosen_limits import at_best_limits
-from discreet.release.combined import CombinedMeasurement
-from discreet.release.content import FREE, Cost, ReleaseContent
-from discreet.release.estimate import mechanisms
-from discreet.release.foreseen import ESTIMATE, column_types
-from discreet.release.left_out import may_be_left_out
-from discreet.release.limit_advice import choices
-from discreet.release.reused import MOST_READ, MOST_TRIED, ReusableMeasurement, frame
-from discreet.release.stored import measured, price_of, read, written
-from discreet.schedule import Slot, engine_time_over, on_schedule
-from discreet.sql import Question, lower_tree
-from discreet.sql.asked import Asked
+from discreet.release import Release
+from discreet.schedule import Slot, on_schedule
 from discreet.sql.compiled import Askable, as_text
-from discreet.sql.layers import Layers, MeasuredTable, filled, layers, stand_in
-from discreet.sql.limits import frames, room, too_deep
-from discreet.sql.refusals import several_rows
-from discreet.sql.scope import numbered
-from discreet.trusted.ledger.accounts import PART as PART_ACCOUNT
-from discreet.trusted.ledger.ledger import PIECE
-from discreet.trusted.ring_a.exact import Number, floor, fraction, show
-from discreet.trusted.ring_a.gate import WHOLE, Door
-from discreet.trusted.ring_a.least import Least
-from discreet.trusted.ring_a.loss import Batch
-from discreet.trusted.ring_a.nodes import Root
-from discreet.trusted.ring_a.sensitivity import cell_count
-from discreet.trusted.ring_a.table import SourceKind, Value
-from discreet.trusted.ring_b.listed_groups import group_count
-from discreet.trusted.ring_b.questions import Groups, Noisy
+from discreet.trusted.ring_a.exact import Number, fraction
+from discreet.trusted.ring_a.gate import Door
 
 if TYPE_CHECKING:
-    from discreet.synthesis.state import StateQuestion, SyntheticState
-    from discreet.trusted.ring_c.interactive import Reply
+    from discreet.synthesis.state import SyntheticState
     from discreet.workload import Workload
-
-
-_log = logging.getLogger("discreet")
-
-
-@dataclass(frozen=True)
-class PricedPart:
-    """A measured table of a question, and its measurement at its part of the price."""
-
-    layer: MeasuredTable
-    measured: Measurement
-
-    @property
-    def table(self) -> Table:
-        """What it reads."""
-        return self.layer.question.table
-
-
-@dataclass(frozen=True)
-class PlannedLayers:
-    """A question without its price. `outer` is computed from what its parts release, with `values` that some parts wait
-    for; `tables` are what both may read, and `data` is known of them beforehand: declared groups and public tables."""
-
-    asked: Asked
-    layers: Layers
-    outer: OuterQuery | None = None
-    values: Mapping[str, OuterQuery] = field(default_factory=dict)
-    tables: Mapping[str, ReleasedTable] = field(default_factory=dict)
-    data: Mapping[str, computing.Columns] = field(default_factory=dict)
-    known: Mapping[str, Sequence[Value | None]] = field(default_factory=dict)
-    """Those of the values that are of public tables alone."""
-    kinds: Sequence[str] = ()
-    """The types of the columns of the outer query."""
-
-    @property
-    def small(self) -> bool:
-        """Whether it may be kept."""
-        return sum(len(column) for one in self.data.values() for column in one.values()) <= _FEW_VALUES
-
-
-@dataclass(frozen=True)
-class PricedLayers:
-    """A question at its price. Where it is `stored`, the parts are at prices of answers that are stored for whoever
-    asks, and nothing is to be measured for it. Where it is answered `by_state`, nobody has named a price, and the parts
-    are at that of the synthetic state."""
-
-    planned: PlannedLayers
-    parts: tuple[PricedPart, ...]
-    stored: bool = False
-    by_state: bool = False
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The answer's columns, each with its type."""
-        if self.planned.outer is None:
-            return column_types(self.parts[0].measured)
-        boxed = zip(self.planned.outer.columns, self.planned.kinds, strict=False)
-        return {name: f"{ESTIMATE if followed.boxed else ''}{kind}" for (name, followed), kind in boxed}
-
-    @property
-    def loss(self) -> Loss:
-        """All that its parts lose together."""
-        return _together(self.parts)
-
-    @property
-    def cost(self) -> Cost:
-        return _cost([part.measured for part in self.parts])
-
-    @property
-    def expected(self) -> dict[str, float]:
-        """The expected error of each column of its parts."""
-        found: dict[str, float] = {}
-        for part in self.parts:
-            for name, error in expected_errors(part.measured).items():
-                found[next(one for one in numbered(name) if one not in found)] = error
-        return found
-
-
-@dataclass(frozen=True)
-class AskOptions:
-    """What is said beside a question: its price, in numbers, by wanted errors or not at all; who asks, with which
-    request; and which earlier answers may answer it (`Asking.ask`)."""
-
-    epsilon: Number | None = None
-    delta: Number | None = None
-    within: Within | None = None
-    account: str = TOTAL
-    request: str | None = None
-    default_price: bool = True
-    reuse: bool = True
-    named: bool = True
-    """Whether whoever asks has named a price or an error, beside the question or in it."""
 
 
 class Asking:
@@ -266,11 +133,6 @@ class Asking:
         self, declaration: Declaration, *, load: bool, raise_budget: bool, owner: bool, registered: bool = False
     ) -> None:
         self._turn = Lock()
-        self._plans = Plans[PlannedLayers]()
-        self._prices = Plans[PricedLayers]()
-        self._histograms: dict[str, tuple[Histogram, ...]] = {}
-        self._owner = owner
-        self._part: str | None = None
         self._of_parts: dict[str, Self] = {}
         self._engine = chosen.engine(declaration.limits)
         if load:
@@ -284,14 +146,11 @@ class Asking:
             self._reading.start()
         self._ledger = Ledger(declaration.ledger)
         if not registered:
-            self._register(raising=raise_budget)
-        self._least = Least.of(caps_of(declaration.budget).filter(), declaration.least_epsilon)
-        kept = declaration.budget.publish
-        self._kept = published(caps_of(declaration.budget).filter(), kept) if kept else None
+            register(self._ledger, self._declaration, raising=raise_budget)
+        self._accounts = accounts_of(self._declaration, self._ledger, owner=owner)
         self._door = self._opened_door()
         self._ledger.settle()
-        self._answers = StoredAnswers(self._ledger, self._replanned, shared=declaration.share_answers)
-        self._synthetic = self._opened_state()
+        state = opened(self._declaration, self._door, self._engine)
         self._holdings = Holdings(
             self._declaration,
             self._engine,
@@ -300,77 +159,59 @@ class Asking:
             assigns=assigning_of(self._declaration),
         )
         self._outer = computing.OuterEngine()
+        self._arrange(state)
         declared = self._declaration.budget.parts
         for part in () if declared is None else declared.values:
             self._open_part(part)
         if load:
             self._load()
 
+    def _arrange(self, state: SyntheticState | None) -> None:
+        """Puts together what plans, prices, answers and explains, over the rows that are held. Each knows those before
+        it alone."""
+        declaration, ledger, holdings, accounts = self._declaration, self._ledger, self._holdings, self._accounts
+        least, part, name = accounts.least, accounts.part, self._engine.name
+        self._kept_under = name if part is None else f"{name} of {part!r}"
+        """What answers are kept under, with the snapshots: those of a part's rows under another name than of all."""
+        planner = Planner(declaration, self._reading, holdings, self._twin, self._outer)
+        measurements = Measurements(declaration, ledger, holdings, planner, least, self._kept_under)
+        shared = declaration.share_answers
+        answers = StoredAnswers(ledger, measurements.replanned, measurements.hear, shared=shared)
+        lookup = Lookup(ledger, holdings, planner, answers, least, self._kept_under)
+        ids = RequestIds(ledger, planner, measurements, lookup)
+        asks = ByState(state, ledger, holdings, accounts)
+        prices = Prices(declaration, ledger, holdings, planner, measurements, answers, lookup, asks, accounts)
+        measuring = Measuring(ledger, self._door, holdings, answers, lookup, asks, ids, accounts)
+        self._planner, self._measurements, self._request_ids, self._prices = planner, measurements, ids, prices
+        self._answering = Answering(
+            declaration, ledger, self._outer, planner, measurements, prices, lookup, asks, ids, measuring, accounts
+        )
+        self._explaining = Explaining(declaration, holdings, prices, lookup, asks, accounts)
+
     def _open_part(self, part: str) -> None:
         """Makes the curator of the rows of a part's persons alone. It has an engine and answers of its own, and all
         else with this one: also its turn, and what is open at the door or failed there."""
         one = cast("Self", copy.copy(self))
-        one._part, one._of_parts, one._synthetic = self._ledger.parts[part], {}, None
-        one._plans, one._prices, one._histograms = Plans(), Plans(), {}
+        one._accounts, one._of_parts = self._accounts.parts[part], {}
         one._engine = chosen.engine(self._declaration.limits)
         one._door = copy.copy(self._door)
         one._door._engine = one._engine
-        one._answers = StoredAnswers(self._ledger, one._replanned, shared=self._declaration.share_answers)
         one._holdings = self._holdings.of_part(part, one._engine)
+        one._arrange(None)
         self._of_parts[part] = one
 
-    def _about(self, part: str) -> Self:
-        """The curator of the rows of a part's persons alone. Raises QuestionError where there is no such part."""
+    def _about(self, part: str | None) -> Self:
+        """The curator of the rows of a part's persons alone; without a part, of all. Raises QuestionError where there
+        is no such part."""
+        if part is None:
+            return self
         hold_part(self._declaration, part)
         return self._of_parts[part]
 
-    @property
-    def _kept_under(self) -> str:
-        """What answers are kept under, with the snapshots: those of a part's rows under another name than of all."""
-        return self._engine.name if self._part is None else f"{self._engine.name} of {self._part!r}"
-
     def _opened_door(self) -> Door:
         known, failures = self._declaration.tables.values(), self._declaration.limits.failures
-        return Door(
-            self._ledger, self._engine, known, failures=failures, least=self._least, keep=self._kept, within=finishing
-        )
-
-    def _opened_state(self) -> SyntheticState | None:
-        """The declared synthetic state. Raises DeclarationError where it does not go with its source."""
-        one, beside = self._declaration.state, self._declaration.beside
-        if one is None or beside is None:
-            return None
-        try:
-            from discreet.synthesis.state import SyntheticState, declared_state
-            from discreet.trusted.ring_c.interactive import Answering, SecretFile
-        except ImportError:
-            fault = Fault("synthesis.interactive", "it needs cryptography", 'run pip install "discreet[streams]"')
-            raise DeclarationError([fault], file=str(self._declaration.file or "")) from None
-        whole = declared_state(self._declaration)
-        assert whole is not None
-        file = SecretFile(secret_file(beside, whole.name[:8], "state"), one.key.absolute())
-        return SyntheticState(Answering(self._door, whole, file), self._engine.cells, Price(one.epsilon))
-
-    def _register(self, *, raising: bool) -> None:
-        """Registers the budgets, and who counts as a person."""
-        declaration = self._declaration
-        accounts = {TOTAL: declaration.budget, **declaration.analysts}
-        about = [table for table in declaration.tables.values() if not table.public]
-        begins = self._ledger.register(
-            {name: caps_of(budget) for name, budget in accounts.items()},
-            repr(dict(declaration.tables)),
-            units={table.name.casefold(): _unit(table, declaration.budget.renewal) for table in about},
-            raising=raising,
-            persons={}
-            if declaration.budget.parts is None
-            else {PART_ACCOUNT + table.name.casefold(): [_unit(table, _KNOWN_AGAIN).person] for table in about},
-            allowances={name: allowances_of(budget) for name, budget in declaration.analysts.items()},
-            renewal=renewal_of(declaration),
-            parts=() if declaration.budget.parts is None else declaration.budget.parts.values,
-        )
-        if begins and declaration.ledger is not None:
-            whole = caps_of(declaration.budget)
-            _log.warning("%s is a new ledger: nothing is spent yet of the budget of %s", declaration.ledger.name, whole)
+        least, keep = self._accounts.least, self._accounts.kept
+        return Door(self._ledger, self._engine, known, failures=failures, least=least, keep=keep, within=finishing)
 
     def _load(self) -> None:
         """Loads the tables. What is not what it was is said by whatever needs it: the owner may take it before."""
@@ -421,706 +262,11 @@ class Asking:
         EngineError (the price stays charged), LedgerError.
         """
         check_request(request)
-        one = self if part is None else self._about(part)
+        one = self._about(part)
         with one._on_schedule(one._turn) as slot:
-            wanted, account = _wanted(within, confidence, together), one._account(analyst)
-            options = AskOptions(epsilon, delta, wanted, account, request, default_price, reuse)
-            return one._answered(one._asked(question, dialect), options, slot)
-
-    def _answered(self, text: Asked, options: AskOptions, slot: Slot) -> Release:
-        asked = self._priced_layers(text, options, load=True)
-        slot.take(sum(len(one.measured.plan.roots) for one in asked.parts))
-        options = replace(options, named=_named_price(asked, options))
-        by_state = [self._by_state(one.measured, one.table, options) for one in asked.parts]
-        if not asked.stored and None in by_state:
-            self._warn(asked.loss)
-        for one in asked.parts:
-            for words in assumed(one.measured.plan, options.within):
-                warn(words)
-        if asked.planned.outer is None:
-            (only,) = asked.parts
-            self._hold_alone(options.account, options.request)
-            kept, stored = asked.planned.asked.kept, asked.stored
-            content, charged, loss = self._measured(
-                kept, only.measured, only.table, options, stored=stored, by_state=asked.by_state
-            )
-            return self._release(content, loss, charged, options.account, text)
-        return self._computed(asked, options, slot)
-
-    def _computed(self, asked: PricedLayers, options: AskOptions, slot: Slot) -> Release:
-        """Measures the tables of a question one after another, and computes its outer query from what they release."""
-        planned, outer = asked.planned, asked.planned.outer
-        account, request = options.account, options.request
-        assert outer is not None
-        if self._ledger.requested(account, request) is not None:
-            raise asked_otherwise()  # it belongs to a question without an outer query
-        self._hold_whole(planned, options)
-        tables, data, losses = planned.tables, dict(planned.data), [one.measured.loss for one in asked.parts]
-        parts: list[ReleaseContent] = []
-        charged = Cost(FREE)
-        values = dict(planned.known)
-        notes: list[str] = []
-        priced = list(asked.parts)  # without those that the synthetic state answers
-        looks: list[Callable[[], object]] = []
-        room_held = False
-        texts = [part.layer.text for part in asked.parts] + ([] if request is None else [planned.asked.kept])
-        check_text(*texts, f"{request or ''}{PIECE}{len(asked.parts)}")
-        bases = (base for part in asked.parts for base in part.table.bases)
-        self._ledger.check([base.name for base in bases if not base.public], account)  # before the first is paid
-
-        def piece(place: int) -> AskOptions:
-            return replace(options, request=None if request is None else f"{request}{PIECE}{place + 1}")
-
-        def costs(measured: Measurement, table: Table, own: AskOptions) -> bool:
-            answered = asked.by_state or self._by_state(measured, table, own) is not None
-            return not answered and self._found(measured, table, own, stored=asked.stored) is None
-
-        def hold_room(place: int) -> None:
-            """What comes from here on is held against the budget as it is measured."""
-            self._hold_room(_together(asked.parts[place:]), account, self._kept)
-
-        for place, part in enumerate(asked.parts):  # before a name is written down, of those that are known
-            if not part.layer.waits and costs(part.measured, part.table, piece(place)):
-                hold_room(place)
-                room_held = not any(one.layer.waits for one in asked.parts[:place])  # of those nothing is held yet
-                break
-        for place, part in enumerate(asked.parts):
-            one = part.layer
-            notes += self._release_values(planned, one, data, values)
-            measured, table, text = part.measured, part.table, one.text
-            if one.waits:
-                try:
-                    measured, table = self._second(part, values, account)
-                    text = one.text_with(values)
-                    check_text(text)
-                except QuestionError as error:  # it follows from a released value: the first stage is paid
-                    data[one.name] = {}
-                    notes.append(f"a table that waits for a released value has no row, and is free: {error.message}")
-                    continue
-            own = piece(place)
-            if not room_held and costs(measured, table, own):
-                hold_room(place)
-                room_held = True
-            slot.part(len(measured.plan.roots))
-            content, paid, losses[place] = self._measured(
-                text,
-                measured,
-                table,
-                own,
-                together=len(asked.parts),
-                stored=asked.stored,
-                by_state=asked.by_state,
-                looks=looks,
-            )
-            slot.rest()
-            if own.request is not None and not parts:  # before more is paid, or anything is shown
-                self._ledger.name_again(account, own.request, f"{request}{PIECE}", planned.asked.kept)
-                self._hold_whole(planned, options)  # another process may have asked another question meanwhile
-            data[one.name] = computing.data_of(content, tables[one.name])
-            parts.append(content)
-            if "synthetic_state" in content.more:
-                priced.remove(part)
-            charged = Cost({name: charged[name] + paid[name] for name in charged})
-        computed = self._outer.compute(outer, tables, data, paid=bool(parts))
-        for look in looks:  # nothing can fail any more
-            look()
-        compared = bool(values) and bool(parts)
-        cost = _cost([part.measured for part in priced])
-        content = computing.content(outer, computed, parts, cost, compared=compared, notes=notes)
-        content = self._with_errors(content, planned, free=not parts)
-        if asked.parts and not priced and self._synthetic is not None:
-            content = replace(content, more={"synthetic_state": f"from the synthetic state; {self._synthetic.used()}"})
-        loss = Batch(tuple(one for each in losses for one in each.parts))
-        return self._release(content, loss, charged if charged else FREE, account, planned.asked)
-
-    def _with_errors(self, content: ReleaseContent, planned: PlannedLayers, *, free: bool) -> ReleaseContent:
-        """The answer with what is known of the errors of published synthetic tables that its outer query reads."""
-        read = (
-            [self._declaration.table(planned.tables[name].name) for name in planned.outer.tables]
-            if planned.outer
-            else []
-        )
-        kinds = (SourceKind.FRAME, SourceKind.PARQUET, SourceKind.DATABASE)
-        public = [one for one in read if one is not None and one.public and one.source.kind in kinds]
-        if not public:
-            return content
-        from discreet.synthesis.database import bounds_of
-        from discreet.synthesis.query import with_errors
-
-        found = {
-            one.name: known
-            for one in public
-            if (known := bounds_of(one, self._declaration.tables.values())) is not None
-        }
-        plain = free and not planned.asked.dialect  # else it is read otherwise, or not of these tables alone
-        return with_errors(content, planned.asked.text if plain else "", found) if found else content
-
-    def _release_values(
-        self,
-        planned: PlannedLayers,
-        one: MeasuredTable,
-        data: Mapping[str, computing.Columns],
-        values: dict[str, Sequence[Value | None]],
-    ) -> list[str]:
-        """Adds the values that a part waits for, from what the parts before it released. Gives what is to be said."""
-        notes: list[str] = []
-        for name in one.waits:
-            if name not in values:
-                value, query = planned.layers.values[name], planned.values[name]
-                computed = self._outer.compute(query, planned.tables, data, paid=True)
-                values[name] = computing.value_of(computed, many=value.many)
-                notes += computing.first_of(computed, many=value.many)
-        return notes
-
-    def _second(
-        self, part: PricedPart, values: Mapping[str, Sequence[Value | None]], account: str
-    ) -> tuple[Measurement, Table]:
-        """What is measured of a part once the values are released that it waits for. Raises QuestionError where nothing
-        is, as where no group can be equal to such a value."""
-        question = self._filled(part.layer, values)
-        return self._at_limits(question, part.measured.price, account), question.table
-
-    def _filled(self, one: MeasuredTable, values: Mapping[str, Sequence[Value | None]]) -> Question:
-        """A part of a question with the values that it waits for. Raises QuestionError: `_second`."""
-        question = filled(one, values, self._declaration, self._holdings.public_values)
-        self._admitted(question)
-        if question.plan.private and not one.question.plan.private:
-            fix = "declare values for the grouped columns"
-            raise QuestionError(
-                "price", "with it the groups are private, and no delta is paid", where="GROUP BY", fix=fix
-            )
-        return question
-
-    def _measured(
-        self,
-        question: str,
-        priced: Measurement,
-        table: Table,
-        options: AskOptions,
-        *,
-        together: int = 1,
-        stored: bool = False,
-        by_state: bool = False,
-        looks: list[Callable[[], object]] | None = None,
-    ) -> tuple[ReleaseContent, Cost, Batch]:
-        """One measurement through the door, what was charged for it now, and its loss; one of several `together`, with
-        the `looks` that are to be written down before the answer to all is shown. One that is `stored` is not measured:
-        what has an answer once, has it for ever. Nor is one whose price nobody has named, where the synthetic state is
-        to answer it. Raises QuestionError where it has no answer, as where somebody took a new snapshot since it was
-        looked for."""
-        snapshots, account, request = self._holdings.held(table), options.account, options.request
-        self._hold_request(question, priced, table, snapshots.numbers, options)
-        found = self._found(priced, table, options, numbers=snapshots.numbers, stored=stored)
-        said: list[str] = []
-        if found is None and not stored:
-            asked_state = self._state_question(priced, table, options)
-            retries = self._ledger.requested(account, request) is not None
-            if retries and self._state_again(asked_state, options) is None:
-                asked_state = None
-            replied = None if asked_state is None else self._replied(question, priced, asked_state, options, together)
-            if replied is not None:
-                return *replied, priced.loss
-            said = [] if asked_state is None else self._why_not()
-            if by_state:
-                fix = "name a price, as with epsilon=0.1 or --epsilon 0.1"
-                raise QuestionError("price", "the synthetic state answers no more, and no price is named", fix=fix)
-        if (
-            stored
-            and found is None
-            and self._ledger.answer(self._key(table, priced, snapshots.numbers), account) is None
-        ):
-            raise QuestionError("price", "a new snapshot was taken meanwhile; nothing was spent", fix="ask again")
-        asked = self._sought(priced, table, snapshots.numbers)
-        lacking: Missing | None = None
-        if found is not None:
-            measured, key = found.held.measured, found.key
-        else:
-            measured, key, lacking = self._bought(asked, options)
-        said_first = partial(described, measured, asked, key, None if lacking is None else lacking.described)
-        first = said_first() if found is None else None  # before the price; what is stored already is not described
-
-        def stored_as(noisy: Noisy, one: Measurement) -> bytes:
-            whole = {"cells": said_first() if first is None else first, **written(noisy, one)}
-            return json.dumps(whole, ensure_ascii=False).encode()
-
-        def through_the_door(one: Measurement, key: str, name: str | None) -> tuple[bytes, bool]:
-            return released(
-                self._door,
-                Groups(one, table),
-                lambda noisy: stored_as(noisy, one),
-                analyst=account,
-                question=question,
-                key=key,
-                request=name,
-                rows=snapshots.rows,
-                due=engine_time_over,
-            )
-
-        others = lacking.others if lacking is not None else found.others if found is not None and found.look else ()
-        if lacking is not None:  # nothing is seen for a question that cannot be paid
-            self._hold_room(measured.loss, account, None)  # no more than the charge asks for
-        for other in others:  # what it is put together with is seen from now on
-            through_the_door(other.held.measured, other.key, other.look)
-        charged = False
-        look = None if found is None else found.look
-        if look is not None and looks is not None:
-            looks.append(partial(through_the_door, measured, key, look))
-            look = not_yet(look)
-        names = [name for name in (look, request) if name is not None]
-        for name in names or (None,):  # the look is written down before anything is shown
-            kept, paid = through_the_door(measured, key, name)
-            charged = charged or paid
-        if not charged:  # another process may have asked something else under this name meanwhile
-            self._hold_request(question, priced, table, snapshots.numbers, options)
-        if found is None:
-            self._answers.remember(measured.plan, table)
-            self._answers.read()
-            met = self._answers.of_key(key)
-            if not charged and met is not None and (key != asked.key or met.asked):  # another process was faster
-                again = replace(options, named=True)
-                return self._measured(question, priced, table, again, together=together, looks=looks)
-            if key != asked.key:
-                met = self._answers.of_key(key, asked.key)
-                found = None if met is None else self._answers.repeated(met, asked, account)
-                assert found is not None  # `_bought` has seen that it holds what is asked
-        content = self._made(priced, table, account, kept, found, together)
-        if found is not None and found.look is not None:
-            content = replace(content, more={**content.more, "earlier_answers": found.answers})
-        if said:
-            content = replace(content, bounds=[*content.bounds, *said])
-        loss = priced.loss if found is None or not found.others else measured.loss
-        return content, content.cost if charged else FREE, loss
-
-    def _hold_room(self, loss: Loss, account: str, keep: Loss | None) -> None:
-        """Raises BudgetError where the budget, or the account of whoever asks, does not admit a loss."""
-        own = account if account in self._declaration.analysts else TOTAL
-        self._ledger.hold_room(loss, own, keep, self._part)
-
-    def _hold_alone(self, account: str, request: str | None) -> None:
-        """Raises QuestionError where a request belongs to a question with an outer query. Such a question has names of
-        its own for its tables and for the whole, made of the request's, and nothing under the request's own name."""
-        if request is not None:
-            for name in (f"{request}{PIECE}", f"{request}{PIECE}1"):
-                if self._ledger.requested(account, name) is not None:
-                    raise asked_otherwise()
-
-    def _hold_whole(self, planned: PlannedLayers, options: AskOptions) -> None:
-        """Raises QuestionError where the request belongs to another question with an outer query, also where both are
-        computed from the same tables. Another spelling is the same question. What the tables measure, and at which
-        price, is held for each of them: `_hold_request`."""
-        if options.request is None:
-            return
-        known = self._ledger.requested(options.account, f"{options.request}{PIECE}")
-        if known is None or known[1] == planned.asked.kept:
-            return
-        try:
-            found, outer, values = self._read(Asked.read(known[1]))
-        except QuestionError:  # it cannot be asked any more
-            raise asked_otherwise() from None
-        if _whole(found, outer, values) != _whole(planned.layers, planned.outer, planned.values):
-            raise asked_otherwise()
-
-    def _hold_request(self, text: str, priced: Measurement, table: Table, numbers: str, options: AskOptions) -> None:
-        """Raises QuestionError where the request belongs to a question that measures something else, also where one
-        stored answer holds both. The ledger keeps the text that was asked under its name; another text is the same
-        question where it measures the same at the same price: one is written in many ways, and what else is made of the
-        same numbers is free."""
-        known = self._ledger.requested(options.account, options.request)
-        if known is None or known[1] == text:
-            return
-        before = self._replanned(known[1], priced.price, options.account)
-        key = self._key(table, priced, numbers)
-        if before is None or self._key(before[1], measurement(before[0], priced.price), numbers) != key:
-            raise asked_otherwise()
-
-    def _made(
-        self, priced: Measurement, table: Table, account: str, kept: bytes, found: Found | None, together: int
-    ) -> ReleaseContent:
-        """The answer from what is stored of it: its own measurement, or what was found."""
-        if found is None:
-            return answer(priced, read(json.loads(kept), priced), table, together=together)
-        if isinstance(found.held, ReusableMeasurement):
-            noisy = read(json.loads(kept), found.held.measured)
-            share = found.share(len(noisy.keys))
-            held = found.held
-            content = answer(held.made, held.of(noisy), table, held.asked, together=together, share=share)
-            return content if share is None else replace(content, bounds=[*content.bounds, CHOSEN])
-        each = []
-        for one, key, reserve in zip(
-            found.held.held,
-            (found.key, *(one.key for one in found.others)),
-            (found.reserve, *(one.reserve for one in found.others)),
-            strict=True,
-        ):
-            stored = self._ledger.answer(key, account, reserve)
-            assert stored is not None
-            each.append(read(json.loads(stored), one.measured))
-        content = answer(found.held.made, found.held.of(*each), table, found.held.asked, together=together)
-        if found.look is not None:  # nothing was bought
-            return replace(content, bounds=[*content.bounds, f"put together of {found.answers} earlier answers"])
-        said = _together_with(len(found.others), found.held.measured.price, priced.price)
-        return replace(content, bounds=[*content.bounds, said])
-
-    def _state_question(self, priced: Measurement, table: Table, options: AskOptions) -> StateQuestion | None:
-        """A question that the synthetic state answers as whoever asks wants it, while it answers: in its form, for who
-        has no account of his own, and as precise as the price that is `named` would be, or within the wanted errors.
-        For whoever names one of these it does not begin: no other price is charged."""
-        state, account, within, named = self._synthetic, options.account, options.within, options.named
-        if state is None or not options.reuse or (account != TOTAL and self._ledger.has_account(account)):
-            return None
-        if (named or within is not None) and not state.begun:
-            return None
-        from discreet.synthesis.state import state_question
-
-        question = state_question(priced.plan, table, state.whole)
-        if question is None:
-            return None
-        if within is not None:
-            errors = state.errors(priced, 1 - float(within.confidence))
-            fits = all(errors[name] <= width for name, (width, _) in widths(priced.plan, within).items())
-        else:
-            own = expected_errors(priced) if named else {}
-            fits = not named or all(error <= own[name] for name, error in state.errors(priced).items())
-        return question if fits else None
-
-    def _by_state(self, priced: Measurement, table: Table, options: AskOptions) -> StateQuestion | None:
-        """The same, where the state still answers, as far as can be known before, or has answered this very one."""
-        question = self._state_question(priced, table, options)
-        if question is None or not self._why_not() or self._state_again(question, options) is not None:
-            return question
-        assert self._synthetic is not None
-        numbers = self._snapshots(table)
-        known = None if numbers is None else self._synthetic.known(question, self._state_numbers(table, numbers))
-        return None if known is None else question
-
-    def _state_again(self, question: StateQuestion | None, options: AskOptions) -> Reply | None:
-        """The reply of the synthetic state that a request got for this very question, whatever rows are there now."""
-        known = None if question is None else self._ledger.requested(options.account, options.request)
-        if known is None or question is None or self._synthetic is None:
-            return None
-        return self._synthetic.got(question, known[0])
-
-    def _state_numbers(self, table: Table, numbers: str) -> str:
-        """Which rows a reply of the synthetic state is of."""
-        return digest(*declared(table), numbers)
-
-    def _why_not(self) -> list[str]:
-        """Why the synthetic state answers no new question, in words; nothing where it does."""
-        assert self._synthetic is not None
-        if self._synthetic.over:
-            return [f"the synthetic state answers no more ({self._synthetic.used()}): questions have their own price"]
-        total = self._ledger.whole(self._part)
-        free = total if self._kept is None else total.after(self._kept)
-        if not self._synthetic.begun and not free.admits(self._synthetic.whole.loss):
-            return ["the synthetic state has not begun, and its price is more than is left: questions have their own"]
-        return []
-
-    def _replied(
-        self, text: str, priced: Measurement, question: StateQuestion, options: AskOptions, together: int
-    ) -> tuple[ReleaseContent, Cost] | None:
-        """The synthetic state's answer, and what was charged for it now: the price of all its answers, when it begins;
-        None where it gives none. A request gets what it got."""
-        state, snapshots = self._synthetic, self._holdings.held(question.table)
-        account, request = options.account, options.request
-        assert state is not None
-        self._ledger.check([question.table.name], account)  # also before what it has answered
-        again = self._state_again(question, options)
-        if again is not None:
-            return state.content(question, again, priced, together), FREE
-        numbers = self._state_numbers(question.table, snapshots.numbers)
-        charged = FREE
-        with finishing():
-            if self._why_not():
-                reply = state.known(question, numbers) if state.begun else None
-            else:
-                try:
-                    begins = state.begin(question, snapshots.rows)
-                except BudgetError:
-                    return None
-                charged = Cost(epsilon=float(state.price.epsilon), delta=0.0) if begins else FREE
-                reply = state.reply(
-                    question,
-                    text=text,
-                    analyst=account,
-                    numbers=numbers,
-                    rows=snapshots.rows,
-                    due=engine_time_over,
-                )
-            if reply is not None and request is not None:
-                try:
-                    state.remember(reply, request=request, text=text, analyst=account)
-                except QuestionError:  # another process was faster: what it was told, if it asked the same
-                    reply = self._state_again(question, options)
-                    if reply is None:
-                        raise
-        return None if reply is None else (state.content(question, reply, priced, together), charged)
-
-    def _kept_content(
-        self,
-        priced: Measurement,
-        table: Table,
-        account: str,
-        numbers: Callable[[Table], str | None],
-        together: int,
-    ) -> ReleaseContent:
-        """What is stored for a measured table at this price."""
-        found = self._found(priced, table, AskOptions(account=account), numbers=numbers(table), stored=True)
-        key = self._key(table, priced, numbers(table) or "") if found is None else found.key
-        kept = self._ledger.answer(key, account)
-        assert kept is not None
-        return self._made(priced, table, account, kept, found, together)
-
-    def _sought(self, priced: Measurement, table: Table, numbers: str) -> Sought:
-        """A measurement, as stored ones are looked for that hold it."""
-        parts = (*declared(*table.bases), numbers, self._kept_under)
-        frame, cells = self._frame(table, priced.plan, numbers), base(table, priced.plan, *parts)
-        return Sought(priced, table, numbers, self._key(table, priced, numbers), frame, cells)
-
-    def _found(
-        self,
-        priced: Measurement,
-        table: Table,
-        options: AskOptions,
-        *,
-        numbers: str | None = None,
-        shown: bool = False,
-        stored: bool = False,
-    ) -> Found | None:
-        """The stored answer that a question is answered from for nothing; None where it is to be measured, or debited.
-        `numbers` are the snapshots, of tables that need not be loaded. Where it is `shown` before anybody asks, only
-        from what whoever asks may know to be there. Where no price was named for what is `stored`, however wide its
-        intervals are.
-
-        Where limits were chosen by what is known of the table's persons, also by what was known before: what was free
-        then, stays free."""
-        numbers = numbers or self._holdings.held(table).numbers
-        self._answers.read()
-        found: Found | None = None
-        for one in _variants(priced):
-            asked = self._sought(one, table, numbers)
-            now = self._found_as(asked, options, shown=shown, earlier=one is not priced, stored=stored)
-            if now is not None and now.look is None:
-                return now
-            found = found or now
-        return found
-
-    def _found_as(
-        self,
-        asked: Sought,
-        options: AskOptions,
-        *,
-        shown: bool,
-        earlier: bool,
-        stored: bool,
-    ) -> Found | None:
-        """`_found` of this very measurement. One that follows from what was known `earlier` is taken from what costs
-        nothing alone: what is debited is measured at the limits that are best now."""
-        priced, account, within, reuse = asked.priced, options.account, options.within, options.reuse
-        known = self._ledger.requested(account, options.request)
-        if known is not None:  # a retry: from what the request belongs to
-            return self._answers.retried(asked, known[0], account)
-        fits: Callable[[Found], bool] = lambda one: stored or _fits(one, priced, within)  # noqa: E731
-        exact = self._answers.exact(asked, account)
-        if exact is not None and fits(exact):
-            return exact
-        met, others = self._answers.of_key(asked.key), not shown and self._ledger.answer(asked.key, account) is not None
-        more = met is not None and bool(met.asked)  # it was measured for another question, of which it shows a part
-        if others and not more and not self._ledger.has_account(account):
-            return Found(asked.key, ReusableMeasurement.whole(priced))
-        if not reuse and not more:
-            return None
-        names = () if within is None else tuple(within.errors)
-        found = self._answers.found(asked, account, names, fits) if reuse else None
-        if found is None and reuse:
-            found = enough(asked, self._answers.unseen(asked, account), _as_wanted(priced, within))
-        if found is not None or shown or earlier or (others and not more):  # what is another's is debited
-            return found
-        _, key, lacking = self._bought(asked, replace(options, request=None))
-        met = self._answers.of_key(key) if lacking is None else None
-        return None if met is None else self._answers.repeated(met, asked, account)
-
-    def _bought(self, asked: Sought, options: AskOptions) -> tuple[Measurement, str, Missing | None]:
-        """What is measured for a question that no stored answer holds, and its key: its own measurement, or that of all
-        cells of its public keys where it costs the same; or less of it, and what that is put together with. Where just
-        this was measured, and the noise was seen, so that its interval would be too wide, it is measured once more,
-        under the next key."""
-        account, within, reuse = options.account, options.within, options.reuse
-        met = self._answers.of_key(asked.key)
-        known = self._ledger.requested(account, options.request)
-        more = None
-        if met is None and self._ledger.answer(asked.key, account) is None:
-            more = whole(asked.priced, asked.table) if reuse or known is not None else None
-        measured, key = asked.priced, asked.key
-        if more is not None and holds(more, asked) and self._computes(more, asked.table):
-            measured, key = more, self._key(asked.table, more, asked.numbers)
-        free = None
-        for one in _keys(key):
-            met = self._answers.of_key(one)
-            found = None if met is None else self._answers.repeated(met, asked, account)
-            if found is None or _fits(found, asked.priced, within):
-                free, key = found, one
-                break
-        lacking = self._missing(asked, account, within) if free is None and reuse else None
-        own = key
-        if lacking is not None:
-            own = self._key(asked.table, lacking.bought, asked.numbers)
-            own = next(
-                one
-                for one in _keys(own)
-                if self._answers.of_key(one) is None and self._ledger.answer(one, account) is None
-            )
-        if known is not None and known[0] != own:  # a retry of what has no answer: its very measurement, or none
-            plain = (asked.priced, asked.key) if known[0] == asked.key else (measured, key)
-            return *plain, None
-        return (measured, key, None) if lacking is None else (lacking.bought, own, lacking)
-
-    def _missing(self, asked: Sought, account: str, within: Within | None) -> Missing | None:
-        """What is bought where some of a question's precision is stored, and was not seen."""
-        stored = self._answers.unseen(asked, account)
-        found = missing(asked, stored, _as_wanted(asked.priced, within), lambda one: self._least.admits(one.loss))
-        more = None if found is None else whole(found.bought, asked.table)
-        if found is None or more is None or not self._computes(more, asked.table):
-            return found
-        return of_all_cells(found, more, asked) or found
-
-    def _computes(self, measured: Measurement, table: Table) -> bool:
-        """Whether the engine can compute a measurement."""
-        try:
-            self._twin.hold(measured.plan.roots, table)
-        except (QuestionError, RecursionError):
-            return False
-        return True
-
-    def _stored_layers(
-        self, planned: PlannedLayers, options: AskOptions, numbers: Callable[[Table], str | None]
-    ) -> PricedLayers | None:
-        """A question without a price, at the prices of the answers that are stored for whoever asks; None where one is
-        missing. Nothing is written. `numbers` says which snapshots a table has, None where it has none."""
-        data, values = dict(planned.data), dict(planned.known)
-        account, request = options.account, options.request
-        parts: list[PricedPart] = []
-        for place, one in enumerate(planned.layers.measured):
-            self._release_values(planned, one, data, values)
-            own = f"{request}{PIECE}{place + 1}" if request is not None and planned.outer is not None else request
-            try:
-                question = self._filled(one, values) if one.waits else one.question
-            except QuestionError:  # it has no row, at any price
-                if not parts:
-                    return None
-                data[one.name] = {}
-                parts.append(PricedPart(one, self._at_limits(one.question, parts[-1].measured.price, account)))
-                continue
-            found = self._dearest(one.question.plan, question, account, own, numbers(question.table))
-            if found is None:
-                return None
-            price, _ = found
-            parts.append(PricedPart(one, self._at_limits(one.question, price, account)))
-            if any(later.waits for later in planned.layers.measured[place + 1 :]):
-                priced = self._at_limits(question, price, account)
-                content = self._kept_content(priced, question.table, account, numbers, len(planned.layers.measured))
-                data[one.name] = computing.data_of(content, planned.tables[one.name])
-        return PricedLayers(planned, tuple(parts), stored=True)
-
-    def _dearest(
-        self, priced: Plan, question: Question, account: str, request: str | None, numbers: str | None
-    ) -> tuple[Price, str] | None:
-        """The price and the key of the dearest answer to a measured table that costs whoever asks nothing. A δ that was
-        not named follows from ε and from the plan that was `priced`, before it was filled; others are read."""
-        if numbers is None:
-            return None
-        prefix = self._frame(question.table, question.plan, numbers)
-        known = [key for key, _ in self._ledger.answered(prefix, account, request, MOST_READ, theirs=True)]
-        if any(key.startswith(WHOLE) for key in known):  # a retry of what the synthetic state has answered
-            return None
-        self._answers.read()
-        more = {} if request is not None and known else self._answers.asked(prefix, account)
-        amounts = {key: Fraction(key.split()[1]) for key in (*known, *more)}
-
-        def key_at(price: Price, among: Container[str]) -> str | None:
-            priced = self._at_limits(question, price, account)
-            keys = (self._key(question.table, one, numbers) for one in _variants(priced))
-            return next((key for key in keys if key in among), None)
-
-        best: tuple[Price, str] | None = None
-        for epsilon in sorted(set(amounts.values()), reverse=True)[:MOST_TRIED]:
-            price = complete(priced, self._declaration, epsilon, None)
-            if (key := key_at(price, amounts)) is not None:
-                best = price, key
-                break
-        least = Fraction(0) if best is None else best[0].epsilon
-        dearer = sorted((key for key in amounts if amounts[key] > least), key=lambda key: -amounts[key])
-        for key in dearer[:MOST_TRIED]:
-            paid = more.get(key) or self._paid(key, account)
-            if paid is not None and key_at(paid, {key}) is not None:
-                return paid, key
-        return best
-
-    def _at_limits(self, question: Question, price: Price, account: str) -> Measurement:
-        """A question's measurement at a price, at the limits that are best by what is known of the table's persons."""
-        if question.request is None or not self._answers.profiles:
-            return measurement(question.plan, price)
-        profiles = self._profiles(question.table, account)
-        return measurement(at_best_limits(question.plan, question.request, profiles, price), price)
-
-    def _profiles(self, table: Table, account: str) -> Sequence[Profile]:
-        """What was released, for whoever asks, of the persons of the one table whose rows a question reads: each holds
-        what was released before it."""
-        plain = one_table(table)
-        if plain is None or plain.public:
-            return ()
-        known, found = Profile(), []
-        for key in self._profile_keys(plain, account):
-            if key not in self._histograms:
-                content = self._ledger.answer(key, account)
-                assert content is not None
-                self._histograms[key] = released_histograms(ReleaseContent.from_json(content))
-            known = known.and_later(self._histograms[key])
-            found.append(known)
-        return found
-
-    def _profile_keys(self, table: Table, account: str) -> list[str]:
-        """The keys of the profiles of a table as it is loaded, the oldest first."""
-        numbers = self._snapshots(table)
-        if numbers is None:
-            return []
-        prefix = profile_key(table, numbers, self._kept_under)
-        return [key for key, _ in self._ledger.answered(prefix, account, None, MOST_READ)]
-
-    def _snapshots(self, table: Table) -> str | None:
-        """The snapshots of a table as keys have them, without loading it; None where it has none yet."""
-        found = [self._ledger.snapshot(name) for name in self._holdings.behind(table)]
-        return None if None in found else " ".join(str(one.number) for one in found if one is not None)
-
-    def _paid(self, key: str, account: str) -> Price | None:
-        """The price of a stored answer."""
-        content = self._ledger.answer(key, account)
-        return None if content is None else price_of(json.loads(content))
-
-    def _replanned(self, question: str, price: Price, account: str) -> tuple[Plan, Table] | None:
-        """The plan of a stored answer's question at its price, by what is known of the table's persons to whom it was
-        measured for; None where it cannot be asked any more."""
-        try:
-            checked, table = self._lowered(Asked.read(question))
-        except QuestionError:
-            return None
-        return self._at_limits(checked, price, account).plan, table
-
-    def _release(
-        self, content: ReleaseContent, loss: Loss, charged: Cost, account: str, asked: Asked | None = None
-    ) -> Release:
-        if self._part is not None:  # its files outlive the notes of this answer
-            content = replace(content, more={**content.more, "part": self._part_name})
-        kept = self._declaration.budget.publish
-        notes = [] if asked is None else [*asked.said(self._declaration)]
-        notes += self._promise()
-        notes += self._pays()
-        notes += [*self._at_least(loss), *([f"of it ε {show(kept)} is kept for publishing"] if kept else [])]
-        if (odds := best_guess(loss)) > ALMOST_SURE:
-            notes.append(
-                f"hides almost nothing about a person: an attacker's guess is right {chance(odds)} of the time"
-            )
-        notes += [] if self._declaration.ledger else ["ledger in memory: it ends with this curator"]
-        return Release(content, charged, self.balance(account), loss, tuple(notes))
+            errors, account = wanted(within, confidence, together), one._accounts.of(analyst)
+            options = AskOptions(epsilon, delta, errors, account, request, default_price, reuse)
+            return one._answering.answer(one._planner.asked(question, dialect), options, slot)
 
     def balance(self, account: str = TOTAL, part: str | None = None) -> Balance:
         """Says how much of the budget is left to the analyst whose `account` it is, or to the owner.
@@ -1128,39 +274,8 @@ class Asking:
         With `part`, of what is asked of the rows of that part's persons alone: its own budget pays for that. Raises
         QuestionError where nobody of that name is declared, or no such part, LedgerError.
         """
-        one = self if part is None else self._about(part)
-        if account != TOTAL:
-            one._account(account)
-        return one._balance(account)
-
-    def _balance(self, account: str) -> Balance:
-        if account not in self._declaration.analysts:
-            return Balance(self._ledger.whole(self._part), account, None, self._kept)
-        windows = {length: one.account for length, one in self._ledger.allowances(account).items()}
-        return Balance(self._ledger.whole(self._part), account, self._ledger.filter(account), self._kept, windows)
-
-    def _promise(self) -> list[str]:
-        """What is promised of a budget that renews, in words."""
-        budget = self._declaration.budget
-        if budget.renewal is None:
-            return []
-        total = self._ledger.whole(self._part)  # another process may have lowered or raised it
-        return [budget.renewal.in_words(total.epsilon, total.promised_delta)]
-
-    @property
-    def _part_name(self) -> str:
-        """The name of the part that this is the curator of; empty of all."""
-        return (self._part or "").removeprefix(PART_ACCOUNT)
-
-    def _pays(self) -> list[str]:
-        """Which parts' budgets pay, in words."""
-        parts = self._declaration.budget.parts
-        if self._part is not None:
-            return [f"of the part {self._part_name} alone: its own budget pays"]
-        return [] if parts is None else [f"of all rows: the budgets of all {len(parts.values)} parts pay"]
-
-    def _at_least(self, loss: Loss) -> tuple[str, ...]:
-        return ("this is the least price: a larger error costs the same",) if self._least.met(loss) else ()
+        accounts = self._about(part)._accounts
+        return accounts.balance(account if account == TOTAL else accounts.of(account))
 
     def explain(
         self,
@@ -1186,121 +301,18 @@ class Asking:
         it says the price whether it was asked before or not, though a repeat is free.
         Raises QuestionError, DeclarationError, LedgerError, and EngineError where the engine is busy.
         """
-        one = self if part is None else self._about(part)
-        account, question = one._account(analyst), as_text(question)
+        one = self._about(part)
+        account, question = one._accounts.of(analyst), as_text(question)
         if not isinstance(question, str):
             from discreet.workload.answers import answering
 
-            _wanted(within, confidence, together)
+            wanted(within, confidence, together)
             call = answering(one._declaration, question, epsilon, delta, within)
-            percent, more, odds = one._takes(call.loss, account)
-            errors, how = call.expected_error, tuple(call.mechanisms)
-            then = one._then(call.loss, account)
-            bounds = (*call.bounds, *one._pays())
-            return Explanation(call.cost, percent, more, errors, how, bounds, (), (), *odds, **then)
+            return one._explaining.explain_workload(call, account)
         with one._on_schedule():
-            wanted = _wanted(within, confidence, together)
-            options = AskOptions(epsilon, delta, wanted, account, None, default_price, reuse)
-            return one._explained(one._asked(question, dialect), options)
-
-    def _explained(self, text: Asked, options: AskOptions) -> Explanation:
-        asked = self._priced_layers(text, options)
-        parts = [(part.measured, part.table) for part in asked.parts]
-        options = replace(options, named=_named_price(asked, options))
-        ready = [self._foretold(priced, table, options, stored=asked.stored) for priced, table in parts]
-        questions = [
-            None if one.found is not None else self._state_question(priced, table, options)
-            for (priced, table), one in zip(parts, ready, strict=True)
-        ]
-        why_not = self._why_not() if any(questions) else []
-        by_state = [one is not None and not why_not for one in questions]
-        ready = [_Foretold() if state else one for one, state in zip(ready, by_state, strict=True)]
-        paid = [
-            priced if one.lacking is None else one.lacking.bought for (priced, _), one in zip(parts, ready, strict=True)
-        ]
-        loss = Batch(tuple(part for one in paid for part in one.loss.parts))
-        percent, more, odds = self._takes(loss, options.account)
-        if self._synthetic is not None and any(questions) and not why_not and None not in questions:
-            odds = (best_guess(self._synthetic.whole.loss), odds[1])  # after all its answers
-        synthetic = self._synthetic.said_before() if self._synthetic is not None and any(by_state) else ""
-        found = [one.found for one in ready if one.found is not None]
-        free = len(found) + sum(by_state) == len(parts) > 0
-        remarks = tuple(dict.fromkeys(one for part in parts for one in may_be_left_out(*part)))
-        words = [
-            line
-            for priced, table in parts
-            for line in (*assumed(priced.plan, options.within), *advice(priced.plan, table))
-        ]
-        words += [line for one in paid for line in self._at_least(one.loss)]
-        words += [one.words for one in ready if one.words]
-        words += why_not + ([f"in part {synthetic}"] if synthetic and not free else [])
-        made = [
-            self._synthetic.foretold(priced) if state and self._synthetic is not None else one.made or priced
-            for (priced, _), one, state in zip(parts, ready, by_state, strict=True)
-        ]
-        return Explanation(
-            _cost(paid),
-            percent,
-            more,
-            _expected([(priced, one.found) for priced, one in zip(made, ready, strict=True)]),
-            tuple(one for used in made for one in mechanisms(used)),
-            (*dict.fromkeys(one.line for one in remarks), *text.said(self._declaration), *self._pays()),
-            tuple(dict.fromkeys(words)),
-            tuple(name for priced, _ in parts for name in by_size(priced)),
-            *odds,
-            remarks,
-            tuple(one for part in parts for one in choices(*part)),
-            stored=asked.stored,
-            earlier=sum({one.key: one.answers for one in found}.values()) if free else 0,
-            synthetic=synthetic if free else "",
-            **self._then(loss, options.account),
-            columns=asked.columns,
-        )
-
-    def _foretold(self, priced: Measurement, table: Table, options: AskOptions, *, stored: bool) -> _Foretold:
-        """What would answer a measured table for nothing; or what would be measured beside it, or less of it."""
-        numbers = self._snapshots(table)
-        if numbers is not None:
-            found = self._found(priced, table, options, numbers=numbers, shown=True, stored=stored)
-            if found is not None and found.look is not None:  # exact repeats are not told
-                return _Foretold(found)
-        asked = self._sought(priced, table, numbers or "")
-        lacking = (
-            None if numbers is None or not options.reuse else self._missing(asked, options.account, options.within)
-        )
-        if lacking is not None and found is None:
-            errors = ", ".join(f"±{three_digits(error)}" for error in expected_errors(lacking.made.made).values())
-            said = _together_with(len(lacking.others), lacking.bought.price, priced.price)
-            return _Foretold(None, f"{said}{errors and ', ' + errors}", lacking)
-        more = whole(priced, table) if options.reuse else None
-        if more is None or not holds(more, asked):
-            return _Foretold()
-        names, size = ", ".join(key.name for key in more.plan.keys), group_count(more.plan.keys, table.relation)
-        return _Foretold(
-            None, f"at this price all {size:,} groups of {names} are measured: the others are kept for later questions"
-        )
-
-    def _takes(self, loss: Loss, account: str) -> tuple[float, int, tuple[float, float]]:
-        """What a loss takes of the whole budget, in percent; how many like it fit; and an attacker's odds, after it and
-        after the whole budget."""
-        balance = self.balance(account)
-        total = balance.total
-        odds = (best_guess(loss), best_guess_of_budget(total.epsilon, total.delta))
-        return percent_of(total, loss), balance.more(loss), odds
-
-    def _then(self, loss: Loss, account: str) -> dict[str, Any]:
-        """What a charge would leave, and what it would end, in words; what it takes of the analyst's own account."""
-        balance = self.balance(account)
-        after = balance.after(loss)
-        words = (after.left, ends(balance.total, after.total)) if after.alive else ()
-        return {"after": "; ".join(filter(None, words)), "analyst": balance.account(loss)}
-
-    def _warn(self, loss: Loss) -> None:
-        """Says what the charge is about to end. It depends on prices alone."""
-        total = self._ledger.whole(self._part)
-        after = total.after(loss)
-        if after.alive and (ended := ends(total, after)):
-            warn(f"once this is charged, {ended}")
+            errors = wanted(within, confidence, together)
+            options = AskOptions(epsilon, delta, errors, account, None, default_price, reuse)
+            return one._explaining.explain(one._planner.asked(question, dialect), options)
 
     def check(self) -> None:
         """Holds the declaration against its sources: files, columns and types, without reading a row.
@@ -1323,8 +335,8 @@ class Asking:
         where the engine is busy.
         """
         with self._on_schedule():
-            found, _, _ = self._read(self._asked(question, dialect))
-            return tuple(sorted({base.name for one in found.measured for base in one.question.table.bases}))
+            found = self._planner.read(self._planner.asked(question, dialect))
+            return tuple(sorted({base.name for one in found.layers.measured for base in one.question.table.bases}))
 
     def columns_of(
         self,
@@ -1347,19 +359,23 @@ class Asking:
         account has paid for before.
         Raises QuestionError, DeclarationError, LedgerError, and EngineError where the engine is busy.
         """
-        one = self if part is None else self._about(part)
-        wanted, account = _wanted(within, confidence, together), one._account(analyst)
-        options = AskOptions(epsilon, delta, wanted, account, default_price=default_price)
-        return one._priced_layers(one._asked(question, dialect), options).columns
+        one = self._about(part)
+        errors, account = wanted(within, confidence, together), one._accounts.of(analyst)
+        options = AskOptions(epsilon, delta, errors, account, default_price=default_price)
+        return one._prices.of(one._planner.asked(question, dialect), options).columns
 
     def engine_sql(self, question: Askable, *, dialect: str | None = None) -> str:
         """Writes the statements that the engine would run, with a placeholder for the salt. For the owner only.
 
         Raises QuestionError.
         """
-        found, outer, _ = self._read(self._asked(question, dialect))
-        statements = [self._statements(one.question) for one in found.measured]
-        return ";\n\n".join([*statements, *([] if outer is None else [outer.text])])
+        found = self._planner.read(self._planner.asked(question, dialect))
+        statements = [
+            self._engine.sql(root, one.question.table)
+            for one in found.layers.measured
+            for root in one.question.plan.roots
+        ]
+        return ";\n\n".join([*statements, *([] if found.outer is None else [found.outer.text])])
 
     def left(
         self,
@@ -1378,64 +394,24 @@ class Asking:
         The arguments are those of `ask`. Nothing is spent. Raises QuestionError, DeclarationError, LedgerError, and
         EngineError where the engine is busy.
         """
-        account = self._account(analyst)
+        account = self._accounts.of(analyst)
         with self._on_schedule():
-            wanted = _wanted(within, confidence, together)
-            options = AskOptions(epsilon, delta, wanted, account)
-            asked = self._priced_layers(self._asked(question, dialect), options)
-            return self.balance(account).more(asked.loss)
+            errors = wanted(within, confidence, together)
+            options = AskOptions(epsilon, delta, errors, account)
+            asked = self._prices.of(self._planner.asked(question, dialect), options)
+            return self._accounts.balance(account).more(asked.loss)
 
     @property
     def budget(self) -> BudgetState:
         """The whole budget and how much of it is used, and the same of each declared analyst. Raises LedgerError."""
-        more = {name: show(amount) for name, amount in self._ledger.approved().items()}
-        own = {name: self._state(name, {}, more.get(name, "0")) for name in self._declaration.analysts}
-        return replace(self._state(TOTAL, own), parts=self._states_of_parts(TOTAL))
+        return self._accounts.state()
 
     def budget_of(self, analyst: str) -> BudgetState:
         """Says how much of one analyst's own budget is used, as `budget` does; and of each part, what both leave.
 
         Raises QuestionError where nobody of that name is declared, LedgerError.
         """
-        account = self._account(analyst)
-        more = show(self._ledger.approved().get(account, Fraction(0)))
-        return replace(self._state(account, {}, more), parts=self._states_of_parts(account, more))
-
-    def _states_of_parts(self, account: str, approved: str = "0") -> dict[str, BudgetState]:
-        return {name: one._state(account, {}, approved) for name, one in self._of_parts.items()}
-
-    def _state(self, account: str, analysts: Mapping[str, BudgetState], approved: str = "0") -> BudgetState:
-        balance, lasting = self._balance(account), self._declaration.ledger is not None
-        own = balance.total if balance.own is None else balance.own
-        keys = own.spent.keys / own.keys_delta if own.keys_delta else Fraction(0)
-        amounts = {**promise(own), "keys_delta": show(own.keys_delta)}
-        caps = {
-            length: {"epsilon": show(one.account.epsilon), "used": used(one.account), "until": one.until}
-            for length, one in (self._ledger.allowances(account).items() if account != TOTAL else ())
-        }
-        whole = None if balance.own is None else {**promise(balance.total), "used": balance.used}
-        prices = {name: show(price) for name, price in zip(("questions", "publishing"), balance.prices, strict=True)}
-        return BudgetState(
-            amounts,
-            used(own),
-            float(keys * 100),
-            lasting,
-            balance.left,
-            analysts,
-            caps,
-            prices,
-            whole,
-            self._period(),
-            approved,
-        )
-
-    def _period(self) -> dict[str, str] | None:
-        """The period that runs, where the budget renews."""
-        renewal, running = self._declaration.budget.renewal, self._ledger.running
-        if renewal is None:
-            return None
-        named = {"name": "", "until": ""} if running is None else {"name": running.name, "until": until(running)}
-        return {**named, "renews": str(renewal.persons), "promise": self._promise()[0]}
+        return self._accounts.state_of(self._accounts.of(analyst))
 
     @property
     def ledger(self) -> Ledger:
@@ -1466,13 +442,7 @@ class Asking:
         Raises QuestionError for a table that is not declared, DeclarationError where a source cannot be taken,
         LedgerError.
         """
-        known = [self._declaration.table(name) if isinstance(name, str) else None for name in tables]
-        anew = [table.name for table in known if table is not None]
-        if len(anew) < len(known):
-            fix = f"name some of {', '.join(self._declaration.tables)}"
-            raise QuestionError("table", "this table is not declared", where="refresh", fix=fix)
-        with self._turn:  # after the question that is running
-            return self._holdings.refresh(anew or self._declaration.tables)
+        return refresh(self._declaration, self._holdings, self._turn, tables)
 
     @property
     def kept(self) -> Mapping[str, KeptTable]:
@@ -1498,9 +468,8 @@ class Asking:
 
         Raises QuestionError where there is no such analyst, no such table or no reason, LedgerError.
         """
-        name = TOTAL if analyst is None else self._account(analyst)
-        about = [one.name for one in self._declaration.tables.values() if not one.public]
-        return bool(self._ledger.stop(name, self._chosen(tables, about), **reasoned(reason, by)))
+        name = TOTAL if analyst is None else self._accounts.of(analyst)
+        return freeze(self._declaration, self._ledger, name, tables, reason, by)
 
     def lift(
         self,
@@ -1518,24 +487,8 @@ class Asking:
         The owner's act. Gives the names of the tables where they were suspended, or frozen by name. What failed stays
         counted until the next snapshot. Raises QuestionError, LedgerError.
         """
-        said = reasoned(reason, by)
         name = TOTAL if analyst is None else analyst
-        check_text(name)
-        known = {*self._declaration.tables, *self._ledger.tables(), *(table for _, table in self._ledger.stopped)}
-        chosen = self._chosen(tables, sorted(known - {EVERY_TABLE}))
-        suspended = self._ledger.lift(name, chosen, **said)
-        thawed = self._ledger.go(name, chosen, **said)
-        return tuple(sorted({*suspended, *thawed} - {EVERY_TABLE}))
-
-    def _chosen(self, tables: Sequence[str], known: Sequence[str]) -> list[str]:
-        """Tables by their names as they are declared. Raises QuestionError where one is none of the known ones."""
-        named = [None] if isinstance(tables, str) or not isinstance(tables, Sequence) else tables
-        found = [self._declaration.table(name) if isinstance(name, str) else None for name in named]
-        chosen = [name if table is None else table.name for name, table in zip(named, found, strict=True)]
-        if not all(isinstance(name, str) and name in known for name in chosen):
-            fix = f"give a list of some of {', '.join(known)}"
-            raise QuestionError("table", "no table about people has this name", where="tables", fix=fix)
-        return list(dict.fromkeys(map(str, chosen)))
+        return lift(self._declaration, self._ledger, name, tables, reason, by)
 
     @property
     def frozen(self) -> frozenset[str | None]:
@@ -1586,380 +539,17 @@ class Asking:
             self._reading.wait()
         return on_schedule(seconds, turn)
 
-    def _asked(self, question: Askable, dialect: str | None) -> Asked:
-        """A question as it is asked now."""
-        return Asked.of(as_text(question), dialect, self._declaration)
 
-    def _planned_layers(self, text: Asked, account: str) -> PlannedLayers:
-        """A question without its price, as it was planned for the same account before, or anew."""
-        key = (account, text, self._public_snapshots())
-        found = self._plans.get(key)
-        if found is None:
-            found = self._plan(text)
-            if found.small:
-                self._plans.keep(key, found)
-        return found
-
-    def _priced_layers(self, text: Asked, options: AskOptions, *, load: bool = False) -> PricedLayers:
-        """A question at the price that is named, as it was planned for the same account before, or anew; where none is,
-        as `curator.unpriced` says. With `load`, answers are looked for of the tables as they are loaded now. Without
-        `default_price`, the price that is declared for all is none."""
-        self._answers.read()
-        epsilon, delta, within, account = options.epsilon, options.delta, options.within, options.account
-        if epsilon is None and delta is None and within is None:
-            planned = self._planned_layers(text, account)
-            if planned.layers.measured and not names_price(planned.layers):
-                numbers = (lambda table: self._holdings.held(table).numbers) if load else self._snapshots
-                stored = self._stored_layers(planned, options, numbers)
-                for_all = options.default_price is True
-                if stored is None and self._declaration.usual_price(account, for_all=for_all) is None:
-                    by_state = self._all_by_state(planned, options, told=load)
-                    if by_state is None:
-                        raise self._no_price(planned, account)
-                    return by_state
-                return stored or self._at(planned, options)
-            return self._at(planned, options)
-        price = asked_price(epsilon, delta, within)
-        key = None if price is None else (account, text, price, self._public_snapshots(), self._known_profiles(account))
-        found = self._prices.get(key)
-        if found is None:
-            found = self._at(self._plan(text), options)
-            if found.planned.small:
-                self._prices.keep(key, found)
-        return found
-
-    def _all_by_state(self, planned: PlannedLayers, given: AskOptions, *, told: bool) -> PricedLayers | None:
-        """A question without a price, where the synthetic state answers all its parts; what it has answered before, to
-        anybody, is not `told` before the question is asked."""
-        if self._synthetic is None:
-            return None
-        account, request = given.account, given.request
-        options = AskOptions(epsilon=self._synthetic.price.epsilon, account=account, named=False)
-        asked = self._at(planned, options)
-        for place, one in enumerate(asked.parts):
-            own = f"{request}{PIECE}{place + 1}" if request is not None and planned.outer is not None else request
-            if self._by_state(one.measured, one.table, replace(options, request=own)) is None:
-                return None
-        return replace(asked, by_state=True) if told or not self._why_not() else None
-
-    def _known_profiles(self, account: str) -> tuple[str, ...]:
-        """What the limits of questions follow from beside declarations, texts and prices."""
-        if not self._answers.profiles:
-            return ()
-        about = [table for table in self._declaration.tables.values() if not table.public]
-        return tuple(key for table in about for key in self._profile_keys(table, account))
-
-    def _public_snapshots(self) -> tuple[object, ...]:
-        """What a plan follows from beside the question and the declaration."""
-        public = [table.name for table in self._declaration.tables.values() if table.public]
-        return tuple(map(self._ledger.snapshot, public))
-
-    def _no_price(self, planned: PlannedLayers, account: str) -> QuestionError:
-        """The refusal of a question without a price: what prices would buy that whoever asks has left. Raises
-        QuestionError where the question would be refused at each of them."""
-        balance = self.balance(account)
-        whole = balance.total if balance.own is None else balance.own
-        found: list[tuple[Fraction, PricedLayers]] = []
-        refused: QuestionError | None = None
-        for price in (*(floor(whole.epsilon * share, 1) for share in SHARES), floor(balance.prices[0], 2)):
-            if price and len(found) < len(SHARES) and not (found and price <= found[-1][0]):
-                try:
-                    asked = self._at(planned, AskOptions(price, account=account))
-                except QuestionError as error:
-                    refused = error
-                    continue
-                if balance.more(asked.loss):
-                    found.append((price, asked))
-        if refused is not None and not found:
-            return refused
-        means = [name for _, asked in found for part in asked.parts for name in by_size(part.measured)]
-        own = account if account in self._declaration.analysts else TOTAL
-        return no_price(own, [(price, asked.expected) for price, asked in found], means)
-
-    def _plan(self, text: Asked) -> PlannedLayers:
-        """A question without its price: its measured tables, and its outer query, which was tried on tables without
-        rows."""
-        found, outer, values = self._read(text)
-        if outer is None:
-            return PlannedLayers(text, found)
-        tables = released_tables(found, self._declaration)
-        data = {name: computing.rows_of(tables[name], group.rows) for name, group in found.groups.items()}
-        for name in {name for query in (outer, *values.values()) for name in query.tables}:
-            declared = self._declaration.table(tables[name].name)
-            if declared is not None and declared.public:
-                data[name] = computing.rows_of(tables[name], self._holdings.public_rows(declared))
-        known = self._foreseen(found, values, tables, data)
-        kinds = self._outer.compute(outer, tables, {}).kinds
-        return PlannedLayers(text, found, outer, values, tables, data, known, kinds)
-
-    def _at(self, planned: PlannedLayers, options: AskOptions) -> PricedLayers:
-        """A question at a price, each of its measured tables at its part of it."""
-        within, account = options.within, options.account
-        prices = shared(planned.layers, self._declaration, options.epsilon, options.delta, within, account)
-        parts = []
-        for one, (own_epsilon, own_delta) in zip(planned.layers.measured, prices, strict=True):
-            price = self._price(one.question, own_epsilon, own_delta, within, account)
-            priced = self._at_limits(one.question, price, account)
-            self._least.check(priced.loss)
-            parts.append(PricedPart(one, priced))
-        return PricedLayers(planned, tuple(parts))
-
-    def _foreseen(
-        self,
-        found: Layers,
-        values: Mapping[str, OuterQuery],
-        tables: Mapping[str, ReleasedTable],
-        data: Mapping[str, computing.Columns],
-    ) -> dict[str, Sequence[Value | None]]:
-        """The values that public tables alone give; the others are tried by their types. Raises QuestionError on what
-        will not fit, before anything is paid."""
-        known: dict[str, Sequence[Value | None]] = {}
-        kinds: dict[str, str] = {}
-        for name, query in values.items():
-            free = not any(one.name in query.tables for one in found.measured)
-            computed = self._outer.compute(query, tables, data if free else {})
-            kinds[name] = computing.kind_of(query, computed)
-            if free:
-                if not found.values[name].many and len(computed.rows) > 1:
-                    raise several_rows()
-                known[name] = computing.value_of(computed, many=found.values[name].many)
-        for one in found.measured:
-            for number in range(2) if one.waits else ():
-                tried = {name: known.get(name, (stand_in(kinds[name], number),)) for name in one.waits}
-                try:
-                    filled(one, tried, self._declaration, self._holdings.public_values)
-                except QuestionError as error:
-                    if error.code != "no-group" and (number == 0 or error.code == "type"):
-                        raise
-        return known
-
-    def _read(self, text: Asked) -> tuple[Layers, OuterQuery | None, dict[str, OuterQuery]]:
-        """The layers of a question, held against all that can be known before a price; the outer query, and those that
-        give values to measured tables."""
-        found = layers(self._reading.tree(text), self._declaration, self._holdings.public_values, text.day)
-        for one in found.measured:
-            self._admitted(one.question)
-        if found.outer is None:
-            return found, None, {}
-        tables = released_tables(found, self._declaration)
-        made = {name: outer_query(one.query, ("*",), tables, chosen.OUTER) for name, one in found.values.items()}
-        return found, outer_query(found.outer, found.names, tables, chosen.OUTER), made
-
-    def _price(
-        self,
-        question: Question,
-        epsilon: Number | None,
-        delta: Number | None,
-        within: Within | None,
-        account: str = TOTAL,
-    ) -> Price:
-        enough: Callable[[Measurement], bool] = lambda priced: self._least.admits(priced.loss)  # noqa: E731
-
-        def at(plan: Plan) -> Price:
-            return priced_at(replace(question, plan=plan), self._declaration, epsilon, delta, within, enough, account)
-
-        price = at(question.plan)
-        if within is None or not within.errors:
-            return price
-        # narrower limits have less noise: the price at those that are best at the declared ones' price, if what is best
-        # at that price has no larger error than is wanted
-        plan = self._at_limits(question, price, account).plan
-        if plan is question.plan:
-            return price
-        less = at(plan)
-        return (
-            less
-            if less != price and at(self._at_limits(question, less, account).plan).epsilon <= less.epsilon
-            else price
-        )
-
-    def _lowered(self, question: str | Asked) -> tuple[Question, Table]:
-        """A question that is one measured table."""
-        asked = question if isinstance(question, Asked) else self._asked(question, None)
-        tree = self._reading.tree(asked)  # refuses what takes too much to be read, lowered or written
-        checked = lower_tree(tree, self._declaration, self._holdings.public_values, asked.day)
-        self._admitted(checked)
-        return checked, checked.table
-
-    def _admitted(self, checked: Question) -> None:
-        """Refuses what the engine would have to do too much for, or cannot do."""
-        if checked.plan.ranges and frames(checked.plan.roots) + _FURTHER > room():
-            raise too_deep()  # once bounds are found, the rest is planned and written further down, and is paid for
-        self._held_to_limits(checked.plan.roots, checked.table)
-
-    def _held_to_limits(self, roots: Sequence[Root], table: Table) -> None:
-        """Refuses statements that are too much for the engine, or that it cannot compute."""
-        declared = list(self._declaration.tables.values())
-        bound(roots, table, self._declaration.limits, declared, self._holdings)
-        try:  # what is too deep for this call of the caller's, or the engine cannot compute, is refused for nothing
-            self._twin.hold(roots, table)
-        except RecursionError:
-            raise too_deep() from None
-
-    def _statements(self, checked: Question) -> str:
-        return ";\n\n".join(self._engine.sql(root, checked.table) for root in checked.plan.roots)
-
-    def _account(self, analyst: str | None) -> str:
-        """The account of whoever asks. Raises QuestionError where that must be said and is not."""
-        declared = self._declaration.analysts
-        if analyst is None and (self._owner or not declared):
-            return TOTAL
-        if not isinstance(analyst, str) or not analyst or (declared and analyst not in declared):
-            fix = f"name one of {', '.join(declared)}" if declared else 'write analyst="ana"'
-            if analyst is None:
-                fix += "; the owner opens it with owner=True, or says --owner"
-                raise QuestionError("analyst", "analysts are declared: say who asks", where="analyst", fix=fix)
-            raise QuestionError("analyst", "this analyst is not declared", where="analyst", fix=fix)
-        return analyst
-
-    def _key(self, table: Table, priced: Measurement, numbers: str) -> str:
-        """What makes two questions the same: what is measured, with which noise, of which snapshots, those of exactly
-        the tables that are read.
-
-        Where the source's file lies is no part of it: the snapshot says what was read.
-        """
-        return f"{self._frame(table, priced.plan, numbers)}{priced.price.epsilon} {digest(measured(priced))}"
-
-    def _frame(self, table: Table, plan: Plan, numbers: str) -> str:
-        """How keys begin that are of the same rows and groups: declared alike, of the same snapshots, in one engine."""
-        return digest(frame(plan), *declared(*table.bases), numbers, self._kept_under) + " "
-
-
-CHOSEN = (
-    "some of this noise was seen before: the ± hold whatever is asked for after that, so they are wider; asked afresh,"
-    " at a price, they are as usual"
-)
 """What is said of an answer whose intervals are not those of its price."""
 
 
-def _variants(priced: Measurement) -> Iterator[Measurement]:
-    """A measurement; then those of the same question at the same price, with the limits that were best by what was
-    known of the table's persons before, the latest first."""
-    yield priced
-    for plan in priced.plan.all_at(priced.price):
-        if plan != priced.plan:
-            yield measurement(plan, priced.price)
-
-
-WIDER = Fraction(3, 2)
 """How much wider a free answer may print than the price that was named would alone, because its noise was seen. Where
 it would print wider, the price is paid: who names one is told as much as it buys."""
 
 
-def _fits(found: Found, priced: Measurement, within: Within | None) -> bool:
-    """Whether the printed errors are within the wanted ones, or nearly those that the price would print alone."""
-    if isinstance(found.held, CombinedMeasurement):
-        return _as_wanted(priced, within).met(priced, found.held, again=True)
-    if found.release is None and within is None:
-        return True  # it was held against the price where it was found or bought
-    share = found.share(_groups(found.held.measured))
-    made = found.held.made
-    if within is None:
-        alone, printed = _all_errors(priced), _all_errors(made, (1 - CONFIDENCE) * (share or 1))
-        return all(error <= WIDER * alone[name] for name, error in printed.items() if name in alone)
-    miss = _miss(priced, within) if share is None else (1 - float(within.confidence)) * share
-    return all(
-        expected_errors(made, miss, group)[name] <= width for name, (width, group) in widths(made.plan, within).items()
-    )
-
-
-def _all_errors(measured: Measurement, miss: float = 1 - CONFIDENCE) -> dict[str, float]:
-    """The expected errors by the places of the columns, also of those that formulas are made of."""
-    outputs = [replace(one, hidden=False, name=str(place)) for place, one in enumerate(measured.plan.outputs)]
-    return expected_errors(replace(measured, plan=replace(measured.plan, outputs=tuple(outputs))), miss)
-
-
-def _miss(priced: Measurement, within: Within) -> float:
-    """How often an interval may fail of which an error is wanted."""
-    miss = 1 - float(within.confidence)
-    if not within.together:
-        return miss
-    shown = sum(one.kind is not OutputKind.KEY and not one.hidden for one in priced.plan.outputs)
-    return miss / max(1, _groups(priced) * shown)
-
-
-def _as_wanted(priced: Measurement, within: Within | None) -> Wanted:
-    """How precise an answer is to be."""
-    if within is None:
-        return Wanted({}, 1 - CONFIDENCE)
-    errors = {name: width for name, (width, _) in widths(priced.plan, within).items()}
-    return Wanted(errors, _miss(priced, within))
-
-
-def _together_with(others: int, paid: Price, named: Price) -> str:
-    """What is said of an answer that is made of what was bought for it and of others."""
-    several = "s" if others > 1 else ""
-    return (
-        f"ε {show(paid.epsilon)} instead of ε {show(named.epsilon)}: put together with {others} earlier answer{several}"
-    )
-
-
-def _whole(found: Layers, outer: OuterQuery | None, values: Mapping[str, OuterQuery]) -> object:
-    """What a question with an outer query is, however it is spelled: its tables, and all that is computed of them."""
-    computed = None if outer is None else (outer.text, [name for name, _ in outer.columns])
-    waited = {name: (one.text, found.values[name].many) for name, one in values.items()}
-    return [(one.name, one.text) for one in found.measured], computed, waited, found.groups
-
-
-def _keys(key: str) -> Iterator[str]:
-    """A measurement's key, and those under which the same is measured once more."""
-    return itertools.chain([key], (f"{key} {number}" for number in itertools.count(2)))
-
-
-def _groups(measured: Measurement) -> int:
-    """How many groups a stored answer has; 1 where they are private."""
-    return cell_count(measured.plan.keys) or 1
-
-
-@dataclass(frozen=True)
-class _Foretold:
-    """What would answer a measured table for nothing, or what of it would be bought and put together; in words, what
-    else there is to be said."""
-
-    found: Found | None = None
-    words: str = ""
-    lacking: Missing | None = None
-
-    @property
-    def made(self) -> Measurement | None:
-        """What the answer would be made of, where that is not its own measurement."""
-        if self.lacking is not None:
-            return self.lacking.made.made
-        return None if self.found is None else self.found.held.made
-
-
-def _cost(parts: Sequence[Measurement]) -> Cost:
-    """The price of all parts of a question together."""
-    prices = [part.price for part in parts]
-    return Cost(epsilon=float(sum(one.epsilon for one in prices)), delta=float(sum(one.delta for one in prices)))
-
-
-def _expected(parts: Sequence[tuple[Measurement, Found | None]]) -> dict[str, float]:
-    """The expected error of each column of measured tables, each as it is made, or answered from what is stored."""
-    found: dict[str, float] = {}
-    for made, one in parts:
-        share = None if one is None else one.share(_groups(one.held.measured))
-        for name, error in expected_errors(made, (1 - CONFIDENCE) * (share or 1)).items():
-            found[next(known for known in numbered(name) if known not in found)] = error
-    return found
-
-
-def _named_price(asked: PricedLayers, options: AskOptions) -> bool:
-    """Whether whoever asks has named a price or an error, beside the question or in it."""
-    said = (options.epsilon, options.delta, options.within)
-    return any(one is not None for one in said) or names_price(asked.planned.layers)
-
-
-_FEW_VALUES = 10_000
 """Plans with more values of public tables and declared groups are not kept."""
 
-_FURTHER = 40
 """Calls in each other from where a question is tried to where it is measured are fewer than this."""
-
-
-def _together(parts: Sequence[PricedPart]) -> Loss:
-    """What parts of a question lose together."""
-    return Batch(tuple(loss for part in parts for loss in part.measured.loss.parts))
 
 
 def _written(value: Number) -> Number:
@@ -1973,64 +563,3 @@ def _written(value: Number) -> Number:
 def _named(given: Any, read: Callable[[Any], Any]) -> Any:
     """What a mapping names, as a declaration's file would have it; the declaration names the fault of all else."""
     return {name: read(value) for name, value in given.items()} if isinstance(given, Mapping) else [given]
-
-
-def _wanted(within: Mapping[str, Number] | None, confidence: Number, together: bool) -> Within | None:
-    """The wanted errors. Raises QuestionError on an argument without effect, and on one that names no column."""
-    fix = 'write within={"n": 100}, or --within n=100'
-    if within is None:
-        if together or str(confidence) != "0.95":
-            name = "together" if together else "confidence"
-            raise QuestionError("within", f"{name} has no effect without within", where=name, fix=fix)
-        return None
-    if not isinstance(within, Mapping) or not within or not all(isinstance(name, str) for name in within):
-        raise QuestionError("within", "within maps names of columns to wanted errors", where="within", fix=fix)
-    return Within(within, confidence, together)
-
-
-def _unit(table: Table, renewal: Renewal | None) -> Unit:
-    """Who counts as a person. Where the budget renews for new ones, how a source is read is a part of that: read in
-    another way, an id is another, and whoever was seen seems new."""
-    person = table.column(table.person) if table.person is not None and not table.path else None
-    kind = [str(person.type)] if person is not None else []
-    if renewal is not None and renewal.persons is Renews.NEW_PERSONS:
-        source = table.source
-        kind += [f"from {source.kind}", *([source.dates, source.encoding] if source.kind is SourceKind.CSV else [])]
-    return Unit(table.unit, table.rows_per_person or 1, ", ".join(kind))
-
-
-_KNOWN_AGAIN = Renewal("", Renews.NEW_PERSONS)
-"""How persons are to be known who are known again later, as those in parts are."""
-
-
-def assigning_of(declaration: Declaration) -> PersonsInParts | None:
-    """By which column persons are assigned to parts; None where one budget is for all. How a source is read is a part
-    of who counts as a person: `_unit`."""
-    parts = declaration.budget.parts
-    if parts is None or parts.who is None:
-        return None
-    about = dict.fromkeys((parts.who, parts.table))
-    who = "; ".join(f"{name.casefold()}.{_unit(declaration.tables[name], _KNOWN_AGAIN).person}" for name in about)
-    return PersonsInParts(declaration.tables[parts.table], parts.column, parts.values, who)
-
-
-def caps_of(budget: Budget) -> Caps:
-    """The caps of a declared budget."""
-    return Caps(budget.epsilon, budget.delta, budget.keys_delta)
-
-
-def allowances_of(budget: Budget) -> dict[str, Caps]:
-    """What an analyst may spend in one window of each declared length: so much ε, and as much δ as ever."""
-    lengths = {"day": budget.day, "month": budget.month}
-    return {name: Caps(most, budget.delta, budget.keys_delta) for name, most in lengths.items() if most is not None}
-
-
-def renewal_of(declaration: Declaration) -> dict[str, str] | None:
-    """How a declared budget renews, as the ledger has it."""
-    renewal = declaration.budget.renewal
-    if renewal is None:
-        return None
-    said = {"length": renewal.length, "persons": str(renewal.persons)}
-    if renewal.who is None:
-        return said
-    return said | {"who": f"{renewal.who.casefold()}.{_unit(declaration.tables[renewal.who], renewal).person}"}

@@ -85,10 +85,10 @@ class Curator(Requesting):
         Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
         EngineError (the price stays charged), LedgerError.
         """
-        account, question = self._account(analyst), as_text(question)
-        checked, table = self._lowered(question)
-        price = self._price(checked, epsilon, None, None, account)
-        call = select(checked, question, table, k=k, epsilon=price.epsilon, gap=gap)
+        account, question = self._accounts.of(analyst), as_text(question)
+        checked = self._planner.one_table(question)
+        price = self._measurements.price(checked, epsilon, None, None, account)
+        call = select(checked, question, checked.table, k=k, epsilon=price.epsilon, gap=gap)
         return self._through(call, call.measurement, account, request)
 
     def above_threshold(
@@ -109,7 +109,7 @@ class Curator(Requesting):
         Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
         LedgerError.
         """
-        account = self._account(analyst)
+        account = self._accounts.of(analyst)
         price = named_epsilon(self._declaration, epsilon)
         kind = mechanism(threshold, price, limit, sensitivity)
         self._holdings.load()
@@ -117,7 +117,7 @@ class Curator(Requesting):
         key = secrets.token_hex(32)  # a run is never a repeat: its replies follow from what is asked
         grant = self._door.open(WatchMeasurement(kind), analyst=account, question=words, key=key, request=None)
         assert not isinstance(grant, Stored)
-        return AboveThresholdRun(Watching(grant), kind, self._lowered, self._holdings.load)
+        return AboveThresholdRun(Watching(grant), kind, self._planner.one_table, self._holdings.load)
 
     def multiplicative_weights(
         self,
@@ -143,14 +143,14 @@ class Curator(Requesting):
         from discreet.selection.weights import WeightsRun, weighted
         from discreet.trusted.ring_c.weighing import Weigh, Weighing
 
-        account = self._account(analyst)
+        account = self._accounts.of(analyst)
         call = weighted(self._declaration, table, columns, epsilon=epsilon, questions=questions, alpha=alpha, beta=beta)
         self._holdings.load()
         key = secrets.token_hex(32)  # a run is never a repeat
         opened = Weigh(call.construction, call.table, call.coding)
         grant = self._door.open(opened, analyst=account, question=call.question, key=key, request=None)
         assert not isinstance(grant, Stored)
-        return WeightsRun(Weighing(grant), call, self._lowered)
+        return WeightsRun(Weighing(grant), call, self._planner.one_table)
 
     def stream(self, name: str) -> Stream:
         """Opens a declared stream: running totals, windows and counts by period, at one price for its whole horizon.
@@ -167,7 +167,7 @@ class Curator(Requesting):
             fix = 'run pip install "discreet[streams]"'
             raise refused("extra", "a stream needs cryptography", "stream", fix) from None
 
-        account = self._account(None)
+        account, release = self._accounts.of(None), self._accounts.release
         call = priced(self._declaration, name, lambda one: begun_with(self._door, one))
         self._engine.hold_rows(call.table)
         beside = self._declaration.beside
@@ -178,7 +178,7 @@ class Curator(Requesting):
             Continuing(self._door, call.whole, file),
             self._turn,
             lambda table: self._holdings.held(table).rows,
-            lambda content, charged: self._release(content, call.whole.loss, call.cost if charged else FREE, account),
+            lambda content, charged: release(content, call.whole.loss, call.cost if charged else FREE, account),
         )
 
     def sample_and_aggregate(
@@ -230,7 +230,7 @@ class Curator(Requesting):
         )
         call = aggregation(self._declaration, function, options)
         self._engine.hold_rows(call.table)
-        account = self._account(None)
+        account = self._accounts.of(None)
         with call.ready() as measurement:
             return self._released(call, measurement, account, request)
 
@@ -264,7 +264,7 @@ class Curator(Requesting):
         from discreet.learning.model import FitOptions, fit
         from discreet.learning.predictor import Predictor
 
-        account = self._account(analyst)
+        account = self._accounts.of(analyst)
         options = FitOptions(
             table=table,
             target=target,
@@ -288,7 +288,7 @@ class Curator(Requesting):
         """Says what other parties must mean by this question to open one answer together. Raises QuestionError."""
         from discreet.contribution import terms
 
-        return terms(self._lowered(question)[0], opens)
+        return terms(self._planner.one_table(question), opens)
 
     def contribution(self, session: Agreed) -> OpenedContribution:
         """Makes this party's part in a session (`discreet.together`), which is the owner's: the whole budget pays.
@@ -300,15 +300,15 @@ class Curator(Requesting):
         if not isinstance(session, Agreed):
             fix = 'write discreet.together.read("session.json")'
             raise refused("together", "not a valid session", "session", fix)
-        account = self._account(None)
-        checked, table = self._lowered(session.question)
+        account, release = self._accounts.of(None), self._accounts.release
+        checked = self._planner.one_table(session.question)
         parts = (self._kept_under, "together", session.hash)
 
         def key() -> tuple[str, object]:
-            held = self._holdings.held(table)
-            return request_key(table, held.numbers, *parts), held.rows
+            held = self._holdings.held(checked.table)
+            return request_key(checked.table, held.numbers, *parts), held.rows
 
-        hold = ContributionKeeper(key, lambda content, loss, charged: self._release(content, loss, charged, account))
+        hold = ContributionKeeper(key, lambda content, loss, charged: release(content, loss, charged, account))
         return OpenedContribution(checked, session, self._door, self._ledger, hold)
 
     def answer(
@@ -330,8 +330,8 @@ class Curator(Requesting):
         Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
         EngineError (the price stays charged), LedgerError.
         """
-        one = self if part is None else self._about(part)
-        account = one._account(analyst)
+        one = self._about(part)
+        account = one._accounts.of(analyst)
         from discreet.workload.answers import answering
 
         call = answering(one._declaration, workload, epsilon, delta)
@@ -358,7 +358,7 @@ class Curator(Requesting):
         Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
         EngineError (the price stays charged), LedgerError.
         """
-        account = self._account(analyst)
+        account = self._accounts.of(analyst)
         made = self._profile_call(table, epsilon, keys, columns)
         return self._through(made, made.measurement, account, request)
 
@@ -385,7 +385,7 @@ class Curator(Requesting):
     ) -> ProfileCall:
         made = call(self._declaration, table, epsilon, keys, columns)
         for one in made.measurement.histograms:
-            self._held_to_limits((one.of.root,), one.table)
+            self._planner.hold((one.of.root,), one.table)
         return made
 
     def _through(self, call: _Call, measurement: Any, account: str, request: str | None) -> Release:
@@ -394,7 +394,7 @@ class Curator(Requesting):
             return self._released(call, measurement, account, request)
 
     def _released(self, call: _Call, measurement: Any, account: str, request: str | None) -> Release:
-        self._hold_alone(account, request)
+        self._request_ids.hold_alone(account, request)
         held = self._holdings.held(call.table)
         of = held.numbers, self._kept_under
         stored, charged = released(
@@ -408,7 +408,7 @@ class Curator(Requesting):
             rows=held.rows,
             due=engine_time_over,
         )
-        return self._release(
+        return self._accounts.release(
             ReleaseContent.from_json(stored), measurement.loss, call.cost if charged else FREE, account
         )
 
@@ -493,8 +493,8 @@ class Curator(Requesting):
         from discreet.synthesis.synthetic import Synthetic
         from discreet.trusted.ring_c.marginals import Declaring
 
-        one = self if part is None else self._about(part)
-        account = one._account(analyst)
+        one = self._about(part)
+        account = one._accounts.of(analyst)
         if tell is not None and not callable(tell):
             raise refused("tell", "tell must be callable", "tell", "write tell=print")
         if isinstance(table, list | tuple):
@@ -546,7 +546,7 @@ class Curator(Requesting):
         hold_single(said)
         call = several(self._declaration, names, epsilon, delta)
         for one in call.tables:
-            self._held_to_limits([one.counted], one.view)
+            self._planner.hold([one.counted], one.view)
         held = [self._holdings.held(one) for one in call.read]
         numbers = " ".join(one.numbers for one in held)
         key = request_key(call.tables[0].table, numbers, self._kept_under, *call.parts)
@@ -568,7 +568,7 @@ class Curator(Requesting):
         from discreet.synthesis.content import of_part
         from discreet.synthesis.run import carried_out
 
-        self._hold_alone(account, request)
+        self._request_ids.hold_alone(account, request)
         turn = Turns(self._declaration.limits.answer_seconds or None, self._turn).one
         showing = progress("publishing") if tell is None else nullcontext(print)
         raised: list[str] = []
@@ -594,7 +594,7 @@ class Curator(Requesting):
                 request=request,
                 rows=rows,
             )
-        if self._part is not None:
-            content = of_part(content, self._part_name)
-        release = self._release(content, call.declared.loss, call.cost if charged else FREE, account)
+        if self._accounts.part is not None:
+            content = of_part(content, self._accounts.part_name)
+        release = self._accounts.release(content, call.declared.loss, call.cost if charged else FREE, account)
         return replace(release, notes=(*release.notes, *raised))

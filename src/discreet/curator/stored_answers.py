@@ -42,7 +42,6 @@ from discreet.plan.outputs import OutputKind
 from discreet.plan.split import measurement
 from discreet.plan.whole import whole
 from discreet.procedures.run import digest
-from discreet.profile.call import PROFILE
 from discreet.release.cells import Rows, Union, rows, union
 from discreet.release.combined import WHOLE, CombinedMeasurement
 from discreet.release.reused import MOST_TRIED, ReusableMeasurement, added_up, reused
@@ -255,10 +254,9 @@ class _Numbers:
 class StoredAnswers:
     """The index of one ledger's stored answers. It may be used from several threads."""
 
-    def __init__(self, ledger: Ledger, replan: Replan, *, shared: bool) -> None:
-        self._ledger, self._replan, self._shared = ledger, replan, shared
-        self.profiles = False
-        """Whether the ledger keeps a profile, of whatever table and for whomever."""
+    def __init__(self, ledger: Ledger, replan: Replan, hears: Callable[[str], None], *, shared: bool) -> None:
+        """`hears` is told the key of each answer that the ledger keeps, as it is read."""
+        self._ledger, self._replan, self._hears, self._shared = ledger, replan, hears, shared
         self._lock = Lock()
         self._read = 0
         self._reserved: dict[int, Written] = {}
@@ -293,7 +291,7 @@ class StoredAnswers:
             self._read = last
 
     def _add(self, commit: Written) -> None:
-        self.profiles |= commit.key.startswith(PROFILE)
+        self._hears(commit.key)
         of = self._reserved.pop(commit.reserve, None)
         found = None if of is None else _parsed(commit, of.analyst)
         if of is None or found is None:

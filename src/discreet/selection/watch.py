@@ -12,7 +12,6 @@ from discreet.plan.measurement import Plan
 from discreet.selection.run import OpenRun
 from discreet.sql import Question
 from discreet.trusted.ring_a.sensitivity import sensitivity
-from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_b.watching import Watching
 
 _refused = partial(refused, "above-threshold")
@@ -40,7 +39,7 @@ class AboveThresholdRun(OpenRun[bool]):
         self,
         watching: Watching,
         kind: AboveThreshold,
-        lower: Callable[[str], tuple[Question, Table]],
+        lower: Callable[[str], Question],
         load: Callable[[], None],
     ) -> None:
         super().__init__(watching, "above_threshold", "replies")
@@ -71,10 +70,10 @@ class AboveThresholdRun(OpenRun[bool]):
         Raises QuestionError where the question is no count without groups, or the run has ended; DeclarationError where
         a source is not what it was; EngineError where it failed, which ends the run; LedgerError.
         """
-        checked, table = self._lower(question)
+        checked = self._lower(question)
         self._check(checked)
         self._load()
-        return self._answered(question, lambda: self._watching.ask(checked.plan, table))
+        return self._answered(question, lambda: self._watching.ask(checked.plan, checked.table))
 
     def _check(self, question: Question) -> None:
         plan: Plan = question.plan

@@ -97,7 +97,7 @@ class WeightsRun(OpenRun[int]):
     then its answers are stored in the ledger. A run that a crash ends stays charged without an answer.
     """
 
-    def __init__(self, weighing: Weighing, call: Weighted, lower: Callable[[str], tuple[Question, Table]]) -> None:
+    def __init__(self, weighing: Weighing, call: Weighted, lower: Callable[[str], Question]) -> None:
         super().__init__(weighing, "multiplicative_weights", "answers")
         self._weighing, self._call, self._lower = weighing, call, lower
 
@@ -122,7 +122,7 @@ class WeightsRun(OpenRun[int]):
         Raises QuestionError where the question is no count over the columns of the run, or the run has ended;
         EngineError where it failed, which ends the run; LedgerError.
         """
-        checked, _ = self._lower(question)
+        checked = self._lower(question)
         predicate = self._predicate(checked)
         return self._answered(question, lambda: self._weighing.ask(predicate))
 
