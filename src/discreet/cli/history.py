@@ -10,7 +10,7 @@ from typing import Any
 
 from discreet.accounting import Approximate, Loss, Pure
 from discreet.catalog import Budget, read
-from discreet.curator.registered import allowances_of, caps_of
+from discreet.curator.registration import allowances_of, caps_of
 from discreet.errors import QuestionError
 from discreet.explanation import above, running, spans
 from discreet.ledger import TOTAL, Caps, Ledger

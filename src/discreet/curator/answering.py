@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from discreet.catalog import Declaration, Table
-from discreet.curator.accounts import Accounts
+from discreet.curator.balances import Balances
 from discreet.curator.by_state import ByState
 from discreet.curator.lookup import Lookup
 from discreet.curator.measurements import Measurements
@@ -45,7 +45,7 @@ class Answering:
     by_state: ByState
     request_ids: RequestIds
     measuring: Measuring
-    accounts: Accounts
+    balances: Balances
 
     def answer(self, text: Asked, options: AskOptions, slot: Slot) -> Release:
         """The answer, with what is said beside it."""
@@ -54,7 +54,7 @@ class Answering:
         options = asked.named_in(options)
         free = (self.by_state.answers(one.measured, one.table, options) for one in asked.parts)
         if not asked.stored and not all(free):
-            self.accounts.warn(asked.loss)
+            self.balances.warn(asked.loss)
         for one in asked.measured:
             for words in assumed(one.plan, options.within):
                 warn(words)
@@ -67,7 +67,7 @@ class Answering:
         else:
             answered = self._computed(asked, options, slot)
         content, charged, loss = answered
-        return self.accounts.release(content, loss, charged, options.account, text)
+        return self.balances.release(content, loss, charged, options.account, text)
 
     def _computed(self, asked: PricedLayers, options: AskOptions, slot: Slot) -> tuple[ReleaseContent, Cost, Batch]:
         """Measures the tables of a question one after another, and computes its outer query from what they release."""
@@ -99,7 +99,7 @@ class Answering:
 
         def hold_room(place: int) -> None:
             """What comes from here on is held against the budget as it is measured."""
-            self.accounts.hold_room(loss_of(asked.measured[place:]), account, keep=True)
+            self.balances.hold_room(loss_of(asked.measured[place:]), account, keep=True)
 
         for place, part in enumerate(asked.parts):  # before a name is written down, of those that are known
             if not part.layer.waits and costs(part.measured, part.table, of_piece(place)):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from discreet.catalog import Declaration, Table
 from discreet.catalog.charged_once import secret_file
-from discreet.curator.accounts import Accounts
+from discreet.curator.balances import Balances
 from discreet.curator.options import AskOptions
 from discreet.engines.protocol import Owned
 from discreet.errors import BudgetError, DeclarationError, Fault, QuestionError
@@ -51,7 +51,7 @@ class ByState:
     state: SyntheticState | None
     ledger: Ledger
     holdings: Holdings
-    accounts: Accounts
+    balances: Balances
 
     def question(self, priced: Measurement, table: Table, options: AskOptions) -> StateQuestion | None:
         """A question that the synthetic state answers as whoever asks wants it, while it answers: in its form, for who
@@ -95,7 +95,7 @@ class ByState:
         assert self.state is not None
         if self.state.over:
             return [f"the synthetic state answers no more ({self.state.used()}): questions have their own price"]
-        if not self.state.begun and not self.accounts.admits(self.state.whole.loss):
+        if not self.state.begun and not self.balances.admits(self.state.whole.loss):
             return ["the synthetic state has not begun, and its price is more than is left: questions have their own"]
         return []
 

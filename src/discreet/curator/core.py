@@ -15,18 +15,18 @@ from discreet.catalog import Declaration, declare
 from discreet.catalog.listing import Tables, listed
 from discreet.catalog.price import hold_part
 from discreet.catalog.sources import together
-from discreet.curator.accounts import accounts_of
 from discreet.curator.answering import Answering
+from discreet.curator.balances import balances_of
 from discreet.curator.by_state import ByState, opened
 from discreet.curator.explaining import Explaining
 from discreet.curator.lookup import Lookup
 from discreet.curator.measurements import Measurements
 from discreet.curator.measuring import Measuring
 from discreet.curator.options import AskOptions, wanted
-from discreet.curator.owner import freeze, lift, refresh
+from discreet.curator.owner_acts import freeze, lift, refresh
 from discreet.curator.planning import Planner
 from discreet.curator.prices import Prices
-from discreet.curator.registered import assigning_of, register, renewal_of
+from discreet.curator.registration import assigning_of, register, renewal_of
 from discreet.curator.request_ids import RequestIds
 from discreet.curator.stored_answers import StoredAnswers
 from discreet.engines import chosen
@@ -147,7 +147,7 @@ class Asking:
         self._ledger = Ledger(declaration.ledger)
         if not registered:
             register(self._ledger, self._declaration, raising=raise_budget)
-        self._accounts = accounts_of(self._declaration, self._ledger, owner=owner)
+        self._balances = balances_of(self._declaration, self._ledger, owner=owner)
         self._door = self._opened_door()
         self._ledger.settle()
         state = opened(self._declaration, self._door, self._engine)
@@ -169,8 +169,8 @@ class Asking:
     def _arrange(self, state: SyntheticState | None) -> None:
         """Puts together what plans, prices, answers and explains, over the rows that are held. Each knows those before
         it alone."""
-        declaration, ledger, holdings, accounts = self._declaration, self._ledger, self._holdings, self._accounts
-        least, part, name = accounts.least, accounts.part, self._engine.name
+        declaration, ledger, holdings, balances = self._declaration, self._ledger, self._holdings, self._balances
+        least, part, name = balances.least, balances.part, self._engine.name
         self._kept_under = name if part is None else f"{name} of {part!r}"
         """What answers are kept under, with the snapshots: those of a part's rows under another name than of all."""
         planner = Planner(declaration, self._reading, holdings, self._twin, self._outer)
@@ -179,20 +179,20 @@ class Asking:
         answers = StoredAnswers(ledger, measurements.replanned, measurements.hear, shared=shared)
         lookup = Lookup(ledger, holdings, planner, answers, least, self._kept_under)
         ids = RequestIds(ledger, planner, measurements, lookup)
-        asks = ByState(state, ledger, holdings, accounts)
-        prices = Prices(declaration, ledger, holdings, planner, measurements, answers, lookup, asks, accounts)
-        measuring = Measuring(ledger, self._door, holdings, answers, lookup, asks, ids, accounts)
+        asks = ByState(state, ledger, holdings, balances)
+        prices = Prices(declaration, ledger, holdings, planner, measurements, answers, lookup, asks, balances)
+        measuring = Measuring(ledger, self._door, holdings, answers, lookup, asks, ids, balances)
         self._planner, self._measurements, self._request_ids, self._prices = planner, measurements, ids, prices
         self._answering = Answering(
-            declaration, ledger, self._outer, planner, measurements, prices, lookup, asks, ids, measuring, accounts
+            declaration, ledger, self._outer, planner, measurements, prices, lookup, asks, ids, measuring, balances
         )
-        self._explaining = Explaining(declaration, holdings, prices, lookup, asks, accounts)
+        self._explaining = Explaining(declaration, holdings, prices, lookup, asks, balances)
 
     def _open_part(self, part: str) -> None:
         """Makes the curator of the rows of a part's persons alone. It has an engine and answers of its own, and all
         else with this one: also its turn, and what is open at the door or failed there."""
         one = cast("Self", copy.copy(self))
-        one._accounts, one._of_parts = self._accounts.parts[part], {}
+        one._balances, one._of_parts = self._balances.parts[part], {}
         one._engine = chosen.engine(self._declaration.limits)
         one._door = copy.copy(self._door)
         one._door._engine = one._engine
@@ -210,7 +210,7 @@ class Asking:
 
     def _opened_door(self) -> Door:
         known, failures = self._declaration.tables.values(), self._declaration.limits.failures
-        least, keep = self._accounts.least, self._accounts.kept
+        least, keep = self._balances.least, self._balances.kept
         return Door(self._ledger, self._engine, known, failures=failures, least=least, keep=keep, within=finishing)
 
     def _load(self) -> None:
@@ -264,7 +264,7 @@ class Asking:
         check_request(request)
         one = self._about(part)
         with one._on_schedule(one._turn) as slot:
-            errors, account = wanted(within, confidence, together), one._accounts.of(analyst)
+            errors, account = wanted(within, confidence, together), one._balances.of(analyst)
             options = AskOptions(epsilon, delta, errors, account, request, default_price, reuse)
             return one._answering.answer(one._planner.asked(question, dialect), options, slot)
 
@@ -274,8 +274,8 @@ class Asking:
         With `part`, of what is asked of the rows of that part's persons alone: its own budget pays for that. Raises
         QuestionError where nobody of that name is declared, or no such part, LedgerError.
         """
-        accounts = self._about(part)._accounts
-        return accounts.balance(account if account == TOTAL else accounts.of(account))
+        balances = self._about(part)._balances
+        return balances.balance(account if account == TOTAL else balances.of(account))
 
     def explain(
         self,
@@ -302,7 +302,7 @@ class Asking:
         Raises QuestionError, DeclarationError, LedgerError, and EngineError where the engine is busy.
         """
         one = self._about(part)
-        account, question = one._accounts.of(analyst), as_text(question)
+        account, question = one._balances.of(analyst), as_text(question)
         if not isinstance(question, str):
             from discreet.workload.answers import answering
 
@@ -360,7 +360,7 @@ class Asking:
         Raises QuestionError, DeclarationError, LedgerError, and EngineError where the engine is busy.
         """
         one = self._about(part)
-        errors, account = wanted(within, confidence, together), one._accounts.of(analyst)
+        errors, account = wanted(within, confidence, together), one._balances.of(analyst)
         options = AskOptions(epsilon, delta, errors, account, default_price=default_price)
         return one._prices.of(one._planner.asked(question, dialect), options).columns
 
@@ -394,24 +394,24 @@ class Asking:
         The arguments are those of `ask`. Nothing is spent. Raises QuestionError, DeclarationError, LedgerError, and
         EngineError where the engine is busy.
         """
-        account = self._accounts.of(analyst)
+        account = self._balances.of(analyst)
         with self._on_schedule():
             errors = wanted(within, confidence, together)
             options = AskOptions(epsilon, delta, errors, account)
             asked = self._prices.of(self._planner.asked(question, dialect), options)
-            return self._accounts.balance(account).more(asked.loss)
+            return self._balances.balance(account).more(asked.loss)
 
     @property
     def budget(self) -> BudgetState:
         """The whole budget and how much of it is used, and the same of each declared analyst. Raises LedgerError."""
-        return self._accounts.state()
+        return self._balances.state()
 
     def budget_of(self, analyst: str) -> BudgetState:
         """Says how much of one analyst's own budget is used, as `budget` does; and of each part, what both leave.
 
         Raises QuestionError where nobody of that name is declared, LedgerError.
         """
-        return self._accounts.state_of(self._accounts.of(analyst))
+        return self._balances.state_of(self._balances.of(analyst))
 
     @property
     def ledger(self) -> Ledger:
@@ -468,7 +468,7 @@ class Asking:
 
         Raises QuestionError where there is no such analyst, no such table or no reason, LedgerError.
         """
-        name = TOTAL if analyst is None else self._accounts.of(analyst)
+        name = TOTAL if analyst is None else self._balances.of(analyst)
         return freeze(self._declaration, self._ledger, name, tables, reason, by)
 
     def lift(

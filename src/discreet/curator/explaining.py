@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from discreet.catalog import Declaration
-from discreet.curator.accounts import Accounts
+from discreet.curator.balances import Balances
 from discreet.curator.by_state import ByState
 from discreet.curator.combining import Missing
 from discreet.curator.lookup import Lookup, errors_of, together_with
@@ -68,7 +68,7 @@ class Explaining:
     prices: Prices
     lookup: Lookup
     by_state: ByState
-    accounts: Accounts
+    balances: Balances
 
     def explain(self, text: Asked, options: AskOptions) -> Explanation:
         """What a question would cost."""
@@ -87,7 +87,7 @@ class Explaining:
         ]
         states = [one.state for one in ready if one.state is not None]
         paid, made = [one.paid for one in ready], [one.made for one in ready]
-        takes = self.accounts.takes(loss_of(paid), options.account)
+        takes = self.balances.takes(loss_of(paid), options.account)
         if states and len(states) == len(ready):
             takes["odds"] = best_guess(states[0].whole.loss)  # after all its answers
         synthetic = states[0].said_before() if states else ""
@@ -99,10 +99,10 @@ class Explaining:
             for priced, table in parts
             for line in (*assumed(priced.plan, options.within), *advice(priced.plan, table))
         ]
-        words += [line for one in paid for line in self.accounts.at_least(one.loss)]
+        words += [line for one in paid for line in self.balances.at_least(one.loss)]
         words += [one.words for one in ready if one.words]
         words += why_not + ([f"in part {synthetic}"] if synthetic and not free else [])
-        lines = (*dict.fromkeys(one.line for one in remarks), *text.said(self.declaration), *self.accounts.pays())
+        lines = (*dict.fromkeys(one.line for one in remarks), *text.said(self.declaration), *self.balances.pays())
         return Explanation(
             price=cost_of(paid),
             expected_error=by_column(errors_of(one, each.found) for one, each in zip(made, ready, strict=True)),
@@ -125,10 +125,10 @@ class Explaining:
             price=call.cost,
             expected_error=call.expected_error,
             mechanisms=tuple(call.mechanisms),
-            bounds=(*call.bounds, *self.accounts.pays()),
+            bounds=(*call.bounds, *self.balances.pays()),
             advice=(),
             means=(),
-            **self.accounts.takes(call.loss, account),
+            **self.balances.takes(call.loss, account),
         )
 
     def _foretold(self, part: PricedPart, options: AskOptions, *, stored: bool) -> _Foretold:

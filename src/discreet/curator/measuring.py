@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from discreet.catalog import Table
-from discreet.curator.accounts import Accounts
+from discreet.curator.balances import Balances
 from discreet.curator.by_state import ByState
 from discreet.curator.lookup import Bought, Lookup
 from discreet.curator.options import AskOptions
@@ -38,7 +38,7 @@ class Measuring:
     lookup: Lookup
     by_state: ByState
     request_ids: RequestIds
-    accounts: Accounts
+    balances: Balances
 
     def measured(
         self,
@@ -99,7 +99,7 @@ class Measuring:
 
         others = lacking.others if lacking is not None else found.others if found is not None and found.look else ()
         if lacking is not None:  # nothing is seen for a question that cannot be paid
-            self.accounts.hold_room(measured.loss, account, keep=False)  # no more than the charge asks for
+            self.balances.hold_room(measured.loss, account, keep=False)  # no more than the charge asks for
         for other in others:  # what it is put together with is seen from now on
             through_the_door(other.held.measured, other.key, other.look)
         charged = False

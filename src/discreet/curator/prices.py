@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from discreet.accounting import Loss
 from discreet.catalog import Declaration, Table
-from discreet.curator.accounts import Accounts
+from discreet.curator.balances import Balances
 from discreet.curator.by_state import ByState
 from discreet.curator.lookup import Lookup
 from discreet.curator.measurements import Measurements, variants
@@ -99,7 +99,7 @@ class Prices:
     answers: StoredAnswers
     lookup: Lookup
     by_state: ByState
-    accounts: Accounts
+    balances: Balances
     _planned: Plans[PlannedLayers] = field(default_factory=Plans)
     _priced: Plans[PricedLayers] = field(default_factory=Plans)
 
@@ -154,7 +154,7 @@ class Prices:
         for one, (own_epsilon, own_delta) in zip(planned.layers.measured, prices, strict=True):
             price = self.measurements.price(one.question, own_epsilon, own_delta, within, account)
             priced = self.measurements.at(one.question, price, account)
-            self.accounts.least.check(priced.loss)
+            self.balances.least.check(priced.loss)
             parts.append(PricedPart(one, priced))
         return PricedLayers(planned, tuple(parts))
 
@@ -244,7 +244,7 @@ class Prices:
     def _no_price(self, planned: PlannedLayers, account: str) -> QuestionError:
         """The refusal of a question without a price: what prices would buy that whoever asks has left. Where it would
         be refused at each of them, that refusal."""
-        balance = self.accounts.balance(account)
+        balance = self.balances.balance(account)
         whole = balance.total if balance.own is None else balance.own
         found: list[tuple[Fraction, PricedLayers]] = []
         refused: QuestionError | None = None
@@ -261,7 +261,7 @@ class Prices:
             return refused
         means = [name for _, asked in found for one in asked.measured for name in by_size(one)]
         buys = [(price, by_column(map(expected_errors, asked.measured))) for price, asked in found]
-        return no_price(self.accounts.own(account), buys, means)
+        return no_price(self.balances.own(account), buys, means)
 
 
 def loss_of(parts: Sequence[Measurement]) -> Batch:

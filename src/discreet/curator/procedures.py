@@ -85,7 +85,7 @@ class Curator(Requesting):
         Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
         EngineError (the price stays charged), LedgerError.
         """
-        account, question = self._accounts.of(analyst), as_text(question)
+        account, question = self._balances.of(analyst), as_text(question)
         checked = self._planner.one_table(question)
         price = self._measurements.price(checked, epsilon, None, None, account)
         call = select(checked, question, checked.table, k=k, epsilon=price.epsilon, gap=gap)
@@ -109,7 +109,7 @@ class Curator(Requesting):
         Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
         LedgerError.
         """
-        account = self._accounts.of(analyst)
+        account = self._balances.of(analyst)
         price = named_epsilon(self._declaration, epsilon)
         kind = mechanism(threshold, price, limit, sensitivity)
         self._holdings.load()
@@ -143,7 +143,7 @@ class Curator(Requesting):
         from discreet.selection.weights import WeightsRun, weighted
         from discreet.trusted.ring_c.weighing import Weigh, Weighing
 
-        account = self._accounts.of(analyst)
+        account = self._balances.of(analyst)
         call = weighted(self._declaration, table, columns, epsilon=epsilon, questions=questions, alpha=alpha, beta=beta)
         self._holdings.load()
         key = secrets.token_hex(32)  # a run is never a repeat
@@ -167,7 +167,7 @@ class Curator(Requesting):
             fix = 'run pip install "discreet[streams]"'
             raise refused("extra", "a stream needs cryptography", "stream", fix) from None
 
-        account, release = self._accounts.of(None), self._accounts.release
+        account, release = self._balances.of(None), self._balances.release
         call = priced(self._declaration, name, lambda one: begun_with(self._door, one))
         self._engine.hold_rows(call.table)
         beside = self._declaration.beside
@@ -230,7 +230,7 @@ class Curator(Requesting):
         )
         call = aggregation(self._declaration, function, options)
         self._engine.hold_rows(call.table)
-        account = self._accounts.of(None)
+        account = self._balances.of(None)
         with call.ready() as measurement:
             return self._released(call, measurement, account, request)
 
@@ -264,7 +264,7 @@ class Curator(Requesting):
         from discreet.learning.model import FitOptions, fit
         from discreet.learning.predictor import Predictor
 
-        account = self._accounts.of(analyst)
+        account = self._balances.of(analyst)
         options = FitOptions(
             table=table,
             target=target,
@@ -300,7 +300,7 @@ class Curator(Requesting):
         if not isinstance(session, Agreed):
             fix = 'write discreet.together.read("session.json")'
             raise refused("together", "not a valid session", "session", fix)
-        account, release = self._accounts.of(None), self._accounts.release
+        account, release = self._balances.of(None), self._balances.release
         checked = self._planner.one_table(session.question)
         parts = (self._kept_under, "together", session.hash)
 
@@ -331,7 +331,7 @@ class Curator(Requesting):
         EngineError (the price stays charged), LedgerError.
         """
         one = self._about(part)
-        account = one._accounts.of(analyst)
+        account = one._balances.of(analyst)
         from discreet.workload.answers import answering
 
         call = answering(one._declaration, workload, epsilon, delta)
@@ -358,7 +358,7 @@ class Curator(Requesting):
         Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
         EngineError (the price stays charged), LedgerError.
         """
-        account = self._accounts.of(analyst)
+        account = self._balances.of(analyst)
         made = self._profile_call(table, epsilon, keys, columns)
         return self._through(made, made.measurement, account, request)
 
@@ -408,7 +408,7 @@ class Curator(Requesting):
             rows=held.rows,
             due=engine_time_over,
         )
-        return self._accounts.release(
+        return self._balances.release(
             ReleaseContent.from_json(stored), measurement.loss, call.cost if charged else FREE, account
         )
 
@@ -494,7 +494,7 @@ class Curator(Requesting):
         from discreet.trusted.ring_c.marginals import Declaring
 
         one = self._about(part)
-        account = one._accounts.of(analyst)
+        account = one._balances.of(analyst)
         if tell is not None and not callable(tell):
             raise refused("tell", "tell must be callable", "tell", "write tell=print")
         if isinstance(table, list | tuple):
@@ -594,7 +594,7 @@ class Curator(Requesting):
                 request=request,
                 rows=rows,
             )
-        if self._accounts.part is not None:
-            content = of_part(content, self._accounts.part_name)
-        release = self._accounts.release(content, call.declared.loss, call.cost if charged else FREE, account)
+        if self._balances.part is not None:
+            content = of_part(content, self._balances.part_name)
+        release = self._balances.release(content, call.declared.loss, call.cost if charged else FREE, account)
         return replace(release, notes=(*release.notes, *raised))

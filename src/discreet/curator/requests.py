@@ -22,7 +22,7 @@ class Requesting(Asking):
         The same again is the same request, while it is open. `by` is whose account asks, where there are such.
         Raises QuestionError, LedgerError.
         """
-        account, wanted = self._accounts.of(analyst), _amount(epsilon)
+        account, wanted = self._balances.of(analyst), _amount(epsilon)
         check_text(_name(by))
         return self._ledger.request_more(account, wanted, reason, by)
 
@@ -31,7 +31,7 @@ class Requesting(Asking):
 
         Raises QuestionError where nobody of that name is declared, LedgerError.
         """
-        return self._ledger.requests(None if analyst is None else self._accounts.of(analyst))
+        return self._ledger.requests(None if analyst is None else self._balances.of(analyst))
 
     def approve(self, number: int, reason: str, *, epsilon: Number | None = None, by: str = "") -> MoreRequest:
         """Approves a request, with `epsilon` or what was asked for.

@@ -10,7 +10,7 @@ from typing import Any
 from discreet.accounting import Loss
 from discreet.accounting.balance import Balance, ends, percent_of, promise, published, used
 from discreet.catalog import Declaration
-from discreet.curator.registered import caps_of
+from discreet.curator.registration import caps_of
 from discreet.curator.warned import warn
 from discreet.errors import QuestionError
 from discreet.explanation import BudgetState
@@ -26,18 +26,18 @@ from discreet.trusted.ring_a.filter import PrivacyFilter
 from discreet.trusted.ring_a.least import Least
 
 
-def accounts_of(declaration: Declaration, ledger: Ledger, *, owner: bool) -> Accounts:
+def balances_of(declaration: Declaration, ledger: Ledger, *, owner: bool) -> Balances:
     """The accounts of a declaration."""
     whole = caps_of(declaration.budget).filter()
     kept, parts = declaration.budget.publish, declaration.budget.parts
     least = Least.of(whole, declaration.least_epsilon)
-    made = Accounts(declaration, ledger, least, published(whole, kept) if kept else None, owner)
+    made = Balances(declaration, ledger, least, published(whole, kept) if kept else None, owner)
     of_parts = {name: replace(made, part=ledger.parts[name]) for name in (() if parts is None else parts.values)}
     return replace(made, parts=of_parts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Accounts:
+class Balances:
     """The accounts of a ledger: of all persons, whose budget is that of all `parts` together, or of those in one `part`
     alone. `least` is what a charge is at least, `kept` what is kept of the budget for publishing."""
 
@@ -49,7 +49,7 @@ class Accounts:
     """Whether who names no analyst is the owner."""
     part: str | None = None
     """The part's account."""
-    parts: Mapping[str, Accounts] = field(default_factory=dict)
+    parts: Mapping[str, Balances] = field(default_factory=dict)
 
     def of(self, analyst: str | None) -> str:
         """The account of whoever asks. Raises QuestionError where that must be said and is not."""
