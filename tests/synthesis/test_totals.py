@@ -26,7 +26,6 @@ from discreet.synthesis.totals import FixedTotals
 from discreet.trusted.ring_a.curves import mu_of_budget
 from kinds import examples, some
 from memory_measurer import Memory, counts, planned
-from related_tables import NAMES, said, shop
 
 DELTA = Fraction(1, 10**9)
 DOMAIN = Domain.of({"a": 3, "b": 2, "c": 4, "d": 2})
@@ -257,18 +256,6 @@ def test_what_cannot_be_is_refused_and_costs_nothing(asked: dict[str, Any], word
 def test_totals_that_contradict_what_is_impossible_open_no_curator() -> None:
     with pytest.raises(DeclarationError, match="140 rows are M, which is impossible"):
         curator(people(20), [SEX], impossible=[{"sex": "M"}])
-
-
-def test_of_several_tables_they_are_refused_before_anything_is_spent() -> None:
-    known = shop(30)
-    declared = said(6, 20)
-    declared["customers"]["totals"] = [{"by": ["sex"], "counts": {"F": 20, "M": 10}}]
-    tables = {name: discreet.Table(known[name], **declared[name]) for name in NAMES}
-    with discreet.Curator(tables, epsilon=10, delta=1e-5, engine={"memory_gib": 4}) as holder:
-        with pytest.raises(QuestionError, match="totals are declared of customers"):
-            holder.publish(NAMES, epsilon=1)
-        assert holder.budget.used == 0
-        assert len(holder.publish("customers", epsilon=1)) == 30
 
 
 def test_a_run_that_ends_early_has_its_totals_too() -> None:
