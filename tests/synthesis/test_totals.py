@@ -19,6 +19,7 @@ from discreet.accounting import BoundedRange, Declared, compose
 from discreet.catalog import declare
 from discreet.errors import DeclarationError, QuestionError
 from discreet.markov import Domain
+from discreet.markov.margins import Margins
 from discreet.synthesis.adaptive import synthesise
 from discreet.synthesis.publication import PublishOptions, publication
 from discreet.synthesis.schedule import METHODS
@@ -315,3 +316,28 @@ def test_where_totals_say_all_an_interrupt_leaves_the_table_of_the_totals(monkey
             made = holder.publish("t", epsilon=1)
         assert made.to_pandas().x.value_counts().to_dict() == {"a": 30, "b": 50}
         assert "ended early" in repr(made)
+
+
+def test_beyond_the_limit_of_steps_a_paid_table_has_its_totals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that meets them was found before the price, so none near the drawn rows is needed."""
+    asked: list[bool] = []
+    tables = Margins.tables
+
+    def none_near(margins: Margins, near: Any = None) -> Any:
+        asked.append(near is None)
+        return tables(margins) if near is None else None
+
+    monkeypatch.setattr(Margins, "tables", none_near)
+    with curator(people(500), [JOB, WELL], impossible=RULES) as holder:
+        release = holder.publish("people", epsilon=2)
+    assert asked[-1] is False
+    met(release, JOB)
+    met(release, WELL)
+
+
+def test_beyond_the_limit_of_steps_a_call_is_refused_before_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    with curator(people(50), [JOB, WELL], impossible=RULES) as holder:
+        monkeypatch.setattr(Margins, "tables", lambda *_: None)
+        with pytest.raises(QuestionError, match="no table can be found that has all totals"):
+            holder.publish("people", epsilon=2)
+        assert holder.budget.used == 0
