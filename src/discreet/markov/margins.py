@@ -27,7 +27,7 @@ Flags = NDArray[np.bool_]
 
 MOST_CELLS = 50_000
 """The tree has at most so many cells."""
-_STEPS, _NODES = 20_000, 100
+_STEPS, _NODES = 10_000, 100
 """Of the simplex method, and of the search tree. No limit is in seconds: whether a declaration is taken must not depend
 on how busy the machine is."""
 _TIES = 1e-3  # which of equally near tables it is, is left to chance
