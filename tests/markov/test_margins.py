@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -193,3 +194,40 @@ def test_the_same_margins_are_met_once(monkeypatch: pytest.MonkeyPatch) -> None:
     (other,) = Margins.of(domain, others, {}).tables() or ((),)
     assert other.sum() == 2 * table.sum()
     assert other.sum(2).tolist() == others["a", "b"].tolist()
+
+
+def test_no_limit_is_in_seconds_and_what_is_declared_is_decided_alike_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Three pairs of columns, for which the linear program has no whole solution: so a search follows it. Within the
+    limits it finds the same each time; beyond them nothing is found, and nothing is made up."""
+    import scipy.optimize
+
+    asked: list[dict[str, object]] = []
+    for name in ("linprog", "milp"):
+        solver = getattr(scipy.optimize, name)
+
+        def noted(*args: object, solver: Any = solver, **more: Any) -> Any:
+            asked.append(more["options"])
+            return solver(*args, **more)
+
+        monkeypatch.setattr(scipy.optimize, name, noted)
+    domain = Domain.of({"a": 7, "b": 7, "c": 7})
+    table = np.random.default_rng(7).integers(0, 3, (7, 7, 7))
+    known = {("a", "b"): table.sum(2), ("b", "c"): table.sum(0), ("a", "c"): table.sum(1)}
+    module._any_table.cache_clear()
+    margins = Margins.of(domain, known, {})
+    first = margins.tables()
+    assert first is not None
+    held(margins, first)
+    module._any_table.cache_clear()
+    again = margins.tables()
+    assert again is not None
+    assert all((one == two).all() for one, two in zip(first, again, strict=True))
+    assert all("time_limit" not in one for one in asked)
+    assert len(asked) == 4
+    module._any_table.cache_clear()
+    monkeypatch.setattr(module, "_STEPS", 3)
+    assert margins.tables() is None
+    assert margins.tables([np.zeros((7, 7, 7), np.int64)]) is None
+    module._any_table.cache_clear()

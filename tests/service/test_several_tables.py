@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,8 @@ from click.testing import CliRunner
 import discreet
 from discreet.cli import main
 from discreet.errors import EngineError, QuestionError
+from discreet.service.accounts import Account, Role
+from discreet.service.foreseen import foreseen, related_tables
 from discreet.service.jobs import Jobs
 from discreet.service.requests import ARROW, CSV
 from discreet.synthesis.synthetic_tables import SyntheticTables
@@ -170,3 +174,52 @@ def test_the_command(service: Served, tmp_path: Any, monkeypatch: pytest.MonkeyP
     assert found.exit_code == 0, found.output
     assert "rows of orders are in made_orders.csv" in found.output
     assert {one.name for one in tmp_path.glob("made_*.csv")} == {"made_customers.csv", "made_orders.csv"}
+
+
+SEXES = 'totals = [{ by = ["sex"], counts = { F = 90, M = 70, "(none)" = 2 } }]'
+CHANNELS = """totals = [{ by = ["channel"], counts = { web = 0, "Laden ü" = 300, "(none)" = 1 } }]
+sums = { all = ["one", "two"] }"""
+NUMBERS = """one = { type = "integer", min = 0, max = 9 }
+two = { type = "integer", min = 0, max = 9 }
+all = { type = "integer" }
+channel ="""
+OFFICIAL = (
+    DECLARATION.replace("one_row_per_person = true", f"one_row_per_person = true\n{SEXES}")
+    .replace("rows_per_person = 6", f"rows_per_person = 6\n{CHANNELS}")
+    .replace("channel =", NUMBERS)
+)
+
+
+def test_totals_and_sums_hold_over_http_and_at_a_terminal(tmp_path: Path) -> None:
+    for name, frame in shop(300).items():
+        more = {"one": 1, "two": 2, "all": 3} if name == "orders" else {}
+        frame.assign(**more).to_csv(tmp_path / f"{name}.csv", index=False)
+    with served(tmp_path, OFFICIAL) as found, found.connect("ana") as there:
+        _official(there.publish(NAMES, epsilon=2))
+        (_, orders) = related_tables(found.curator, NAMES)
+        assert orders["columns"] == ["number", "one", "two", "channel", "all"]
+        owner = Account("owner", Role.OWNER)
+        told = foreseen(found.curator, owner, {"table": NAMES, "epsilon": "1"})["tables"][1]
+        assert told["columns"] == orders["columns"]
+    written = CliRunner().invoke(
+        main,
+        [
+            "publish",
+            str(tmp_path / "clinic.toml"),
+            *NAMES,
+            "--epsilon=1",
+            "--analyst=ana",
+            f"--output={tmp_path / 'made.json'}",
+        ],
+    )
+    assert written.exit_code == 0, written.output
+    _official(discreet.published(tmp_path / "made.json"))
+
+
+def _official(release: Any) -> None:
+    customers, orders = (release.tables[name].rows for name in NAMES)
+    assert Counter(row["sex"] for row in customers) == {"F": 90, "M": 70, None: 2}
+    assert Counter(row["channel"] for row in orders) == {"Laden ü": 300, None: 1}
+    assert max(Counter(row["customer"] for row in orders).values()) <= 6
+    for row in orders:
+        assert row["all"] == (None if None in (row["one"], row["two"]) else row["one"] + row["two"])

@@ -15,7 +15,6 @@ import discreet
 from discreet.catalog import declare
 from discreet.errors import DeclarationError, QuestionError
 from discreet.synthesis.publication import PublishOptions, publication
-from related_tables import NAMES, said, shop
 
 DAY = datetime.date(2020, 1, 1)
 COLUMNS: dict[str, Any] = {
@@ -153,19 +152,6 @@ def test_bins_of_a_sum_are_refused_before_anything_is_spent() -> None:
     with curator(20) as holder:
         with pytest.raises(QuestionError, match="computed from other columns"):
             holder.publish("families", epsilon=1, bins={"LEFT": 3})
-        assert holder.budget.used == 0
-
-
-def test_of_several_tables_they_are_refused_before_anything_is_spent() -> None:
-    known, told = shop(30), said(6, 20)
-    whole = {"type": "integer", "min": 0, "max": 9}
-    told["customers"]["columns"] = {**told["customers"]["columns"], "more": whole, "both": whole}
-    known["customers"] = known["customers"].assign(more=1, both=known["customers"].age + 1)
-    told["customers"]["sums"] = {"both": ["age", "more"]}
-    tables = {name: discreet.Table(known[name], **told[name]) for name in NAMES}
-    with discreet.Curator(tables, epsilon=10, delta=1e-5, engine={"memory_gib": 4}) as holder:
-        with pytest.raises(QuestionError, match="sums are declared of customers"):
-            holder.publish(NAMES, epsilon=1)
         assert holder.budget.used == 0
 
 

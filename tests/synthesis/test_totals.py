@@ -19,6 +19,7 @@ from discreet.accounting import BoundedRange, Declared, compose
 from discreet.catalog import declare
 from discreet.errors import DeclarationError, QuestionError
 from discreet.markov import Domain
+from discreet.markov.margins import Margins
 from discreet.synthesis.adaptive import synthesise
 from discreet.synthesis.publication import PublishOptions, publication
 from discreet.synthesis.schedule import METHODS
@@ -26,7 +27,6 @@ from discreet.synthesis.totals import FixedTotals
 from discreet.trusted.ring_a.curves import mu_of_budget
 from kinds import examples, some
 from memory_measurer import Memory, counts, planned
-from related_tables import NAMES, said, shop
 
 DELTA = Fraction(1, 10**9)
 DOMAIN = Domain.of({"a": 3, "b": 2, "c": 4, "d": 2})
@@ -259,18 +259,6 @@ def test_totals_that_contradict_what_is_impossible_open_no_curator() -> None:
         curator(people(20), [SEX], impossible=[{"sex": "M"}])
 
 
-def test_of_several_tables_they_are_refused_before_anything_is_spent() -> None:
-    known = shop(30)
-    declared = said(6, 20)
-    declared["customers"]["totals"] = [{"by": ["sex"], "counts": {"F": 20, "M": 10}}]
-    tables = {name: discreet.Table(known[name], **declared[name]) for name in NAMES}
-    with discreet.Curator(tables, epsilon=10, delta=1e-5, engine={"memory_gib": 4}) as holder:
-        with pytest.raises(QuestionError, match="totals are declared of customers"):
-            holder.publish(NAMES, epsilon=1)
-        assert holder.budget.used == 0
-        assert len(holder.publish("customers", epsilon=1)) == 30
-
-
 def test_a_run_that_ends_early_has_its_totals_too() -> None:
     def tell(_: Any) -> None:
         raise KeyboardInterrupt
@@ -328,3 +316,28 @@ def test_where_totals_say_all_an_interrupt_leaves_the_table_of_the_totals(monkey
             made = holder.publish("t", epsilon=1)
         assert made.to_pandas().x.value_counts().to_dict() == {"a": 30, "b": 50}
         assert "ended early" in repr(made)
+
+
+def test_beyond_the_limit_of_steps_a_paid_table_has_its_totals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that meets them was found before the price, so none near the drawn rows is needed."""
+    asked: list[bool] = []
+    tables = Margins.tables
+
+    def none_near(margins: Margins, near: Any = None) -> Any:
+        asked.append(near is None)
+        return tables(margins) if near is None else None
+
+    monkeypatch.setattr(Margins, "tables", none_near)
+    with curator(people(500), [JOB, WELL], impossible=RULES) as holder:
+        release = holder.publish("people", epsilon=2)
+    assert asked[-1] is False
+    met(release, JOB)
+    met(release, WELL)
+
+
+def test_beyond_the_limit_of_steps_a_call_is_refused_before_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    with curator(people(50), [JOB, WELL], impossible=RULES) as holder:
+        monkeypatch.setattr(Margins, "tables", lambda *_: None)
+        with pytest.raises(QuestionError, match="no table can be found that has all totals"):
+            holder.publish("people", epsilon=2)
+        assert holder.budget.used == 0

@@ -538,6 +538,7 @@ class Curator(Requesting):
         account: str,
         request: str | None,
     ) -> SyntheticTables:
+        from discreet.synthesis.publication import hold_without_totals
         from discreet.synthesis.several import hold_single, several
         from discreet.synthesis.several_run import published
         from discreet.synthesis.synthetic_tables import SyntheticTables
@@ -545,6 +546,8 @@ class Curator(Requesting):
 
         hold_single(said)
         call = several(self._declaration, names, epsilon, delta)
+        for each in call.each if self._part is not None else ():
+            hold_without_totals(each)
         for one in call.tables:
             self._planner.hold([one.counted], one.view)
         held = [self._holdings.held(one) for one in call.read]

@@ -27,7 +27,9 @@ Flags = NDArray[np.bool_]
 
 MOST_CELLS = 50_000
 """The tree has at most so many cells."""
-_SECONDS = 60
+_STEPS, _NODES = 10_000, 100
+"""Of the simplex method, and of the search tree. No limit is in seconds: whether a declaration is taken must not depend
+on how busy the machine is."""
 _TIES = 1e-3  # which of equally near tables it is, is left to chance
 
 
@@ -87,8 +89,9 @@ class Margins:
 
     def tables(self, near: Sequence[Integers] | None = None) -> tuple[Integers, ...] | None:
         """Counts of each clique of the tree, of a table that has these margins: of those that differ from `near` by the
-        fewest rows. None where there is no such table, or none is found in a minute. Without `near` it is looked for
-        once: a declaration is held against the same totals at each call."""
+        fewest rows. None where there is no such table, or none is found within the limits. Without `near` what is found
+        follows from the margins alone, and is looked for once: a declaration is held against the same totals at each
+        call."""
         return _any_table(self) if near is None else self._found(near)
 
     def _found(self, near: Sequence[Integers] | None) -> tuple[Integers, ...] | None:
@@ -97,16 +100,18 @@ class Margins:
             return None
         shapes = [self.domain.shape(clique) for clique in tree.cliques]
         start = [np.zeros(shape, np.int64) for shape in shapes] if near is None else list(near)
-        found = self._solved(np.concatenate([one.ravel() for one in start]))
+        generator = np.random.default_rng(0 if near is None else None)
+        found = self._solved(np.concatenate([one.ravel() for one in start]), generator)
         if found is None:
             return None
         parts = np.split(found, np.cumsum([one.size for one in start])[:-1])
         return tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
 
-    def _solved(self, start: Integers) -> Integers | None:
+    def _solved(self, start: Integers, generator: np.random.Generator) -> Integers | None:
         """The integer program, in what is added to and taken from each cell, which are small numbers where `start` is
-        near: no count is so large that rounding could hide one row."""
-        from scipy.optimize import Bounds, LinearConstraint, milp  # loaded where something is declared alone
+        near: no count is so large that rounding could hide one row. Without its being whole it is solved first, which
+        often is all, and else bounds the work: a search is begun only where that takes few steps."""
+        from scipy.optimize import Bounds, LinearConstraint, linprog, milp  # loaded where something is declared alone
         from scipy.sparse import csr_array, hstack
 
         matrix, wanted = self._conditions
@@ -115,23 +120,34 @@ class Margins:
         if not lack.any() and not start[empty].any():
             return start
         cells = len(start)
-        generator = np.random.default_rng()
         most = np.where(empty, 0, max(self.rows, int(start.max(initial=0))))
         least = np.where(empty, start, 0)
         both = csr_array(hstack([matrix, -matrix]))
-        result = milp(
-            1 + _TIES * generator.random(2 * cells),
-            integrality=np.ones(2 * cells),
-            bounds=Bounds(np.concatenate([np.zeros(cells), least]), np.concatenate([most, start])),
-            constraints=LinearConstraint(both, lack, lack),
-            options={"time_limit": _SECONDS, "mip_rel_gap": 1e-2},
-        )
-        if result.x is None:
+        costs = 1 + _TIES * generator.random(2 * cells)
+        low, high = np.concatenate([np.zeros(cells), least]), np.concatenate([most, start])
+
+        def right(changes: Any) -> Integers | None:
+            if changes is None:
+                return None
+            moved = np.rint(changes).astype(np.int64)
+            found: Integers = start + moved[:cells] - moved[cells:]
+            held = (matrix @ found == wanted).all() and (found >= 0).all() and not found[empty].any()
+            return found if held else None
+
+        pairs, steps = np.stack([low, high], axis=1), {"maxiter": _STEPS}
+        relaxed = linprog(costs, A_eq=both, b_eq=lack, bounds=pairs, method="highs-ds", options=steps)
+        if relaxed.status != 0:
             return None
-        moved = np.rint(result.x).astype(np.int64)
-        found = start + moved[:cells] - moved[cells:]
-        right = (matrix @ found == wanted).all() and (found >= 0).all() and not found[empty].any()
-        return found if right else None
+        if (found := right(relaxed.x)) is not None:
+            return found
+        result = milp(
+            costs,
+            integrality=np.ones(2 * cells),
+            bounds=Bounds(low, high),
+            constraints=LinearConstraint(both, lack, lack),
+            options={"node_limit": _NODES, "mip_rel_gap": 1e-2},
+        )
+        return right(result.x)
 
     @cached_property
     def _conditions(self) -> tuple[Any, Integers]:

@@ -89,7 +89,7 @@ def related_tables(curator: Curator, names: Sequence[str]) -> list[dict[str, Any
     return [
         {
             "table": one.table.name,
-            "columns": [each.column.name for each in one.columns],
+            "columns": [*(each.column.name for each in one.columns), *(each.name for each, _ in one.sums)],
             "left_out": dict(one.left_out),
             "below": list(one.below),
             "keys": [each.name for each in one.table.columns if each.name in (*one.keys, one.reference)],

@@ -254,6 +254,7 @@ def publishing(curator: Curator, account: Account, said: Mapping[str, Any]) -> C
 
 def several_of(curator: Curator, said: Mapping[str, Any]) -> tuple[dict[str, Any], SeveralPublication]:
     """As `publication_of`, of a call that publishes several tables together."""
+    from discreet.synthesis.publication import hold_without_totals
     from discreet.synthesis.several import hold_single, several
 
     priced = {name: str(said[name]) for name in ("epsilon", "delta") if name in said}
@@ -261,9 +262,10 @@ def several_of(curator: Curator, said: Mapping[str, Any]) -> tuple[dict[str, Any
     part = _part(curator, more)
     hold_single({name: value for name, value in more.items() if (name, value) != ("method", "adaptive")})
     names = said["table"]
-    return {"table": names, **priced, **part}, several(
-        curator.declaration, names, priced.get("epsilon"), priced.get("delta")
-    )
+    call = several(curator.declaration, names, priced.get("epsilon"), priced.get("delta"))
+    for one in call.each if part else ():
+        hold_without_totals(one)
+    return {"table": names, **priced, **part}, call
 
 
 def _part(curator: Curator, said: dict[str, Any]) -> dict[str, Any]:

@@ -162,7 +162,9 @@ def synthesise(
     prior: Beforehand | None = None,
     rows: int | None = None,
     most_rows: int = MOST_ROWS,
+    least_rows: int = 1,
     draw: Callable[[MarkovRandomField, Sequence[Clique]], NDArray[np.int64]] | None = None,
+    amend: Callable[[NDArray[np.int64]], NDArray[np.int64]] | None = None,
     tell: Callable[[Progress], None] | None = None,
     limit: int = LIMIT,
 ) -> SynthesisResult:
@@ -176,10 +178,11 @@ def synthesise(
     large, the model is fitted to them beside what is measured, but no bound follows from them.
     `totals`: counts that the rows have exactly; what they say is not measured, and no bound follows from it. `prior`:
     what an earlier release says; it is weighted by how far it is off, and no bound follows from it. `rows`: how many
-    are made; as many as there seem to be, up to `most_rows`, or as the totals say, unless said. `draw` makes them, of a
-    model and the marginals that were measured, in place of the model; then there are as many as it makes. `limit`: the
-    largest number of cells of the model. `tell` is called after each step; where it raises, or the user interrupts, no
-    more is measured and the result is made of what there is.
+    are made; as many as there seem to be, from `least_rows` up to `most_rows`, or as the totals say, unless said.
+    `draw` makes them, of a model and the marginals that were measured, in place of the model; then there are as many as
+    it makes, and it meets the totals. `amend` changes what was made, before it is held against the real rows. `limit`:
+    the largest number of cells of the model. `tell` is called after each step; where it raises, or the user interrupts,
+    no more is measured and the result is made of what there is.
     Raises QuestionError, before anything is measured, where the zeros contradict each other or the domain is too large.
     """
     given = frozenset(name for one in assumed for name in one.clique)
@@ -216,16 +219,22 @@ def synthesise(
         except KeyboardInterrupt:
             complete, model = False, run.fitted(BETWEEN)
         measured = tuple(run.known[len(sure) :])
-        if totals is not None:
-            try:
-                table = totals.met(model, zeros or {})
-            except KeyboardInterrupt:
-                complete, table = False, totals.met(model, zeros or {})
-        elif draw is None:
-            table = model.sample(min(most_rows, max(1, round(model.total))) if rows is None else rows)
-        else:
-            table = draw(model, [one.clique for one in measured])
+
+        def made() -> NDArray[np.int64]:
+            if draw is not None:
+                return draw(model, [one.clique for one in measured])
+            if totals is not None:
+                return totals.met(model, model.sample(totals.rows), zeros or {})
+            return model.sample(min(most_rows, max(least_rows, round(model.total))) if rows is None else rows)
+
+        try:
+            table = made()
+        except KeyboardInterrupt:
+            complete, table = False, made()
+        if draw is not None:
             model = replace(model, total=float(len(table)))
+        if amend is not None:
+            table = amend(table)
         complete = complete and run.compared(model, table)
         evidence = run.evidence(measured, len(initial))
         log = tuple(run.log)

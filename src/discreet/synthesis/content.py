@@ -63,6 +63,7 @@ def content(
     }
     table |= {one.name: computed((one, parts), values) for one, parts in call.sums}
     names = [*coding.names, *(one.name for one, _ in call.sums)]
+    evenly = call.schedule.moved != call.schedule.rows_per_person
     return ReleaseContent(
         columns=names,
         types={
@@ -74,7 +75,7 @@ def content(
         mechanisms=_mechanisms(call, result),
         bounds=[
             *_bounds(call, [one for one in coding.columns if one.column.name in lines], left_out),
-            *([] if call.totals is None else call.totals.words),
+            *([] if call.totals is None else call.totals.words(evenly)),
             *([] if call.earlier is None else [CONTINUED]),
             *(f"{low} is never larger than {high}, as declared" for low, high in call.orders),
             *(f"{one.name} is not measured: it is {' + '.join(parts)} of the same row" for one, parts in call.sums),

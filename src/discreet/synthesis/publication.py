@@ -74,6 +74,8 @@ class Publication:
     """How values lie inside bins, as an earlier release saw it."""
     most_rows: int = MOST_ROWS
     """No more rows are made where the call does not say how many."""
+    least_rows: int = 1
+    """No fewer rows are made: those of other tables need so many above them."""
 
     @cached_property
     def declared(self) -> Declared:
@@ -159,9 +161,7 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
         fix = f"leave rows out: there will be {totals.rows:,}"
         raise refused("rows", "the declared totals say how many rows there are", "rows", fix)
     most = rows_that_fit(len(kept) + len(sums), declaration.limits.memory_gib)
-    if max(rows or 0, 0 if totals is None else totals.rows) > most:
-        message = f"at most {most:,} rows of {len(kept) + len(sums)} columns fit into engine.memory_gib"
-        raise refused("rows", message, "rows", "make fewer rows, or raise engine.memory_gib")
+    hold_fitting(max(rows or 0, 0 if totals is None else totals.rows), len(kept) + len(sums), declaration)
     price = epsilon_of(declaration, options.epsilon)
     spend = delta_of(declaration, price, options.delta)
     search = [one for one in kept if one.found]
@@ -174,7 +174,7 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
     named = _workload(kept, method, options.workload)
     sure = () if totals is None else tuple(totals.counts)
     orders = ordered(declaration, known, kept)
-    _small(rules, kept, [*((named or []) if method == "workload" else []), *sure, *orders])
+    hold_small(rules, kept, [*((named or []) if method == "workload" else []), *sure, *orders])
     domain = Domain.of({one.column.name: cells_of(one) for one in kept})
     schedule = Schedule.of(
         method,
@@ -209,6 +209,14 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
         looks,
         most,
     )
+
+
+def hold_fitting(rows: int, columns: int, declaration: Declaration) -> None:
+    """Raises QuestionError where so many rows of so many columns cannot be made."""
+    most = rows_that_fit(columns, declaration.limits.memory_gib)
+    if rows > most:
+        message = f"at most {most:,} rows of {columns} columns fit into engine.memory_gib"
+        raise refused("rows", message, "rows", "make fewer rows, or raise engine.memory_gib")
 
 
 def rows_that_fit(columns: int, memory_gib: int = EngineLimits.memory_gib) -> int:
@@ -387,7 +395,7 @@ def _likely(kept: Sequence[PublishedColumn], rules: Rules = ()) -> Domain:
     return Domain.of(sizes)
 
 
-def _small(rules: Rules, kept: Sequence[PublishedColumn], fixed: Sequence[tuple[str, ...]]) -> None:
+def hold_small(rules: Rules, kept: Sequence[PublishedColumn], fixed: Sequence[tuple[str, ...]]) -> None:
     """Raises QuestionError where a model of what is certain to be in it would be too large: of the marginals that will
     be measured, and of the owner's rules."""
     likely = _likely(kept, rules)

@@ -23,6 +23,7 @@ from discreet.catalog import Declaration
 from discreet.errors import QuestionError, refused
 from discreet.synthesis.columns import PublishedColumn, published
 from discreet.synthesis.row_before import called
+from discreet.synthesis.sums import Summed, summed_columns
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression
 from discreet.trusted.ring_a.nodes import Aggregate, LimitRows, Project, Scan, Total, TotalKind
 from discreet.trusted.ring_a.table import Column, Relation, Table, Type, as_table
@@ -61,7 +62,8 @@ class RelatedTable:
     `columns` are its own that are published, by their own names, `counts` say how many rows of the tables `below` refer
     to a row, and `above` which columns of the rows above stand beside it in the `view`. `keys` are what others refer
     to, `reference` is the column that refers to the key `target` of the table `parent`: both get made-up values.
-    `before` names its own columns as the row before has them, where rows stand by the column `time`.
+    `sums` are columns that are computed from others. `before` names its own columns as the row before has them, where
+    rows stand by the column `time`.
     """
 
     table: Table
@@ -77,6 +79,7 @@ class RelatedTable:
     target: str | None
     before: Mapping[str, str]
     time: str | None
+    sums: tuple[Summed, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -227,7 +230,12 @@ def _viewed(
     keys = tuple(column.name for column in table.columns if column.name in named)
     for name in {*keys, link.column} - {None}:
         _hold_countable(table, name or "")
-    columns, left_out = _published(table, {*keys, table.person, link.column})
+    ids = {*keys, table.person, link.column}
+    columns, left_out = _published(table, ids)
+    sums = _summed(declaration, table, columns, ids)
+    summed = {column.name for column, _ in sums}
+    columns = [one for one in columns if one.column.name not in summed]
+    left_out = {name: why for name, why in left_out.items() if name not in summed}
     relation: Relation = declared(table, declaration.tables)
     above: tuple[Above, ...] = ()
     if parent is not None:
@@ -242,6 +250,9 @@ def _viewed(
         met = None if parent.parent is None else _equal(link, _key(parent.table, link.target))
         relation = Joined(JoinKind.INNER, relation, contexts[table.name], met)
     time = declaration.times.get(table.name) if parent is not None and rows_of_person(table) > 1 else None
+    if time in summed:
+        message = f"rows of {table.name} follow one another by {time}, which is computed from other columns"
+        raise refused("sums", message, f"tables.{table.name}.time", "name one of its parts, or take the sum out")
     time = time if time in {one.column.name for one in columns} else None  # not where it is a key, made anew
     behind = {one.column.name: called(one.column.name) for one in columns} if time is not None else {}
     _hold_apart(table, [*(one.name for one in above), *map(_number, children), *behind.values()])
@@ -280,6 +291,7 @@ def _viewed(
         link.target,
         behind,
         time,
+        sums,
     )
     return made, made_beside
 
@@ -298,6 +310,16 @@ def _published(table: Table, ids: set[str | None]) -> tuple[list[PublishedColumn
         elif column.name not in ids:
             left_out[column.name] = "its bounds are not declared"
     return columns, left_out
+
+
+def _summed(
+    declaration: Declaration, table: Table, columns: Sequence[PublishedColumn], ids: set[str | None]
+) -> tuple[Summed, ...]:
+    """The columns that are sums of published ones; a key is made anew, whatever it is the sum of."""
+    known = {one.column.name for one in columns}
+    told = [(name, parts) for name, parts in declaration.sums.get(table.name, ()) if name not in ids]
+    names = dict.fromkeys(one for name, parts in told if set(parts) <= known for one in (name, *parts))
+    return summed_columns(declaration, table, list(names)) if names else ()
 
 
 def _counted(

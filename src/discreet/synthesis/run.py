@@ -110,6 +110,7 @@ def synthesised(
     lines = {one.column.name: one.line for one in call.columns if one.line is not None}
     forbidden = {**zeros(call.impossible, coding, lines, call.orders), **(empty or {})}
     ruled = {name for clique in zeros(call.impossible, coding, lines) for name in clique}
+    ruled |= {name for clique in (() if call.totals is None else call.totals.counts) for name in clique}
     while more := {name for pair in call.orders if ruled & set(pair) for name in pair} - ruled:
         ruled |= more  # without NULL there might be no value left that is in order
     own = {one.column.name for one in call.columns}
@@ -119,6 +120,11 @@ def synthesised(
     domain = Domain(coding.names, coding.sizes)
     measurer = GateMeasurer(run, call.schedule.compared)
     prior = expected if call.earlier is None else call.earlier.prior(domain, certain(call, coding))
+    totals = call.totals
+    if totals is not None and run.evenly:  # what is measured is no count of rows, but empty cells are empty
+        for clique, cells in totals.zeros.items():
+            forbidden[clique] = forbidden[clique] | cells if clique in forbidden else cells
+        totals = None
     try:
         return synthesise(
             call.schedule.among(domain),
@@ -127,9 +133,10 @@ def synthesised(
             zeros=forbidden,
             rare=rare,
             tails=tails,
-            totals=call.totals,
+            totals=totals,
             prior=prior,
             most_rows=call.most_rows,
+            least_rows=call.least_rows,
             **said,
         )
     except QuestionError:  # the private cells are too many after all

@@ -13,6 +13,7 @@ from typing import Any
 from discreet.accounting import Declared, Filter
 from discreet.accounting.balance import event_delta
 from discreet.catalog import Declaration
+from discreet.catalog.orders import beside_totals
 from discreet.errors import refused
 from discreet.markov import Clique, Domain
 from discreet.plan.work import bound
@@ -24,11 +25,15 @@ from discreet.synthesis.publication import (
     cells_of,
     delta_of,
     first_steps,
+    hold_fitting,
     hold_possible,
+    hold_small,
     ordered,
 )
 from discreet.synthesis.related import RelatedTable, related
+from discreet.synthesis.rows_below import RowsBelow, rows_below
 from discreet.synthesis.schedule import Schedule, Schedules, largest
+from discreet.synthesis.totals import FixedTotals
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import Number, floor
 from discreet.trusted.ring_a.table import Relation, Table
@@ -44,6 +49,7 @@ class SeveralPublication:
 
     tables: tuple[RelatedTable, ...]
     each: tuple[Publication, ...]
+    below: Mapping[str, RowsBelow]
     read: tuple[Table, ...]
     event_delta: Fraction
 
@@ -97,6 +103,8 @@ def several(
     of μ². A person weighs as much in one table as in another, so tables of many rows a person need no larger share.
     """
     tables = together(declaration, names)
+    totals = {one.table.name: known for one in tables if (known := _totals(declaration, one)) is not None}
+    below = rows_below(tables, totals)
     price = epsilon_of(declaration, epsilon)
     spend = delta_of(declaration, price, delta)
     budget = declaration.budget
@@ -114,10 +122,21 @@ def several(
     domains = _domains(tables)
     scalings = []
     for one, first, domain in zip(tables, firsts, domains, strict=True):
+        known = totals.get(one.table.name)
+        sure = () if known is None or one.evenly else tuple(known.counts)  # of a person's weight they say nothing
         pairs, own = _pairs(one, domain), [each.column.name for each in (*one.columns, *one.counts)]
         scalings.append(
             Schedule.scaling(
-                METHOD, domain, one.rows, first.parts, pairs, own, moved=one.moved, rounds=len(pairs), alone=ALONE
+                METHOD,
+                domain,
+                one.rows,
+                first.parts,
+                pairs,
+                own,
+                moved=one.moved,
+                rounds=len(pairs),
+                alone=ALONE,
+                known=sure,
             )
         )
 
@@ -130,7 +149,8 @@ def several(
     for one, first, schedule in zip(tables, firsts, found.each, strict=True):
         rules = declaration.impossible.get(one.table.name, ())
         orders = ordered(declaration, one.table, one.columns)
-        hold_possible(rules, one.columns, orders=orders)
+        least = below[one.table.name].persons if one.parent is None else 1
+        known = _held(declaration, one, totals.get(one.table.name), least)
         columns = (*one.columns, *one.counts)
         sigma, finders, left = first.look_sigma, first.finders, one.left_out
         each.append(
@@ -147,23 +167,22 @@ def several(
                 finders,
                 event,
                 rules,
-                orders=orders,
+                known,
+                orders,
+                one.sums,
+                least_rows=max(1, least),
             )
         )
     read = dict.fromkeys([*(one.view for one in tables), *(table for first in firsts for table in first.tables)])
-    return SeveralPublication(tables, tuple(each), tuple(read), event)
+    return SeveralPublication(tables, tuple(each), below, tuple(read), event)
 
 
 def together(declaration: Declaration, names: Sequence[str]) -> tuple[RelatedTable, ...]:
     """The tables of such a call, each after the one that it refers to. Raises QuestionError where they are not of the
-    same persons, something is declared of one that only a single table can keep, or the rows of one person are too much
-    work for the engine."""
+    same persons, what is declared of them cannot hold in all of them, or the rows of one person are too much work for
+    the engine."""
     tables = related(declaration, names)
-    for said, of in {"totals": declaration.totals, "sums": declaration.sums}.items():
-        for name in (one.table.name for one in tables):
-            if name in of:
-                message = f"{said} are declared of {name}, which tables that are published together cannot keep yet"
-                raise refused(said, message, "table", f"publish {name} by itself, or leave its {said} out")
+    rows_below(tables, {one.table.name: known for one in tables if (known := _totals(declaration, one)) is not None})
     for one in tables:
         bound([one.counted], one.view, declaration.limits, list(declaration.tables.values()), _NoPublic())
     return tables
@@ -177,6 +196,33 @@ class _NoPublic:
 
     def longest(self, relation: Relation) -> Mapping[str, int]:
         raise NotImplementedError
+
+
+def _totals(declaration: Declaration, one: RelatedTable) -> FixedTotals | None:
+    """The totals of a table over its published columns. Raises QuestionError where they count what is made anew, or
+    meeting them could change the order of rows."""
+    name, said = one.table.name, declaration.totals.get(one.table.name, ())
+    by = {column for total in said for column in total.columns}
+    made = next((column for column in (*one.keys, one.reference) if column in by), None)
+    if made is not None:
+        message = f"{made} is a key of {name}, which is made anew: no rows have its values"
+        raise refused("totals", message, f"tables.{name}.totals", "count by other columns")
+    tied = beside_totals(((one.time, one.time),), said, declaration.impossible.get(name, ())) if one.time else None
+    if tied is not None:
+        message = f"rows of {name} follow one another by {tied}, and impossible ties it to columns with totals"
+        raise refused("totals", message, f"tables.{name}.time", "leave one of them out")
+    return FixedTotals.of(said, one.table, [each.column.name for each in one.columns])
+
+
+def _held(declaration: Declaration, one: RelatedTable, totals: FixedTotals | None, least: int) -> FixedTotals | None:
+    """The totals of a table with counts that meet them. Raises QuestionError where there are none, or no such rows can
+    be made; `least` is how many rows others need."""
+    rules, orders = declaration.impossible.get(one.table.name, ()), ordered(declaration, one.table, one.columns)
+    columns = len(one.columns) + len(one.counts) + len(one.sums)
+    hold_fitting(max(least, 0 if totals is None else totals.rows), columns, declaration)
+    if totals is not None:
+        hold_small(rules, one.columns, [*totals.counts, *orders])
+    return hold_possible(rules, one.columns, totals, orders)
 
 
 def _domains(tables: Sequence[RelatedTable]) -> list[Domain]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,17 +13,16 @@ from numpy.typing import NDArray
 
 from discreet.markov import Clique, Domain, MarginalMeasurement, MarkovRandomField
 from discreet.release.content import ReleaseContent
-from discreet.synthesis.adaptive import MOST_ROWS, Progress, SynthesisResult
+from discreet.synthesis.adaptive import Progress, SynthesisResult
 from discreet.synthesis.conditional import dependences, drawn
 from discreet.synthesis.content import content, declaration_of
-from discreet.synthesis.decode import read
+from discreet.synthesis.decode import drawn_values
 from discreet.synthesis.packed import pack, unpack
 from discreet.synthesis.publication import Publication, zeros
 from discreet.synthesis.related import RelatedTable
 from discreet.synthesis.row_before import ExpectedBefore, Followed, cells_before
 from discreet.synthesis.run import FoundCells, InTurns, Tell, Turn, found_cells, synthesised
 from discreet.synthesis.several import SeveralPublication
-from discreet.trusted.ring_a.table import Type
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
 from discreet.trusted.ring_c.marginals import Marginals
 
@@ -84,7 +83,8 @@ def _table(
     if one.parent is None:
         coding, parents = found.coding, np.zeros(0, np.int64)
         run.code(coding)
-        result = synthesised(each, coding, run, numbers, counted=found.counted, tell=tell)
+        settled = _Settled(one, coding, call)
+        result = synthesised(each, coding, run, numbers, counted=found.counted, amend=settled.amend, tell=tell)
     else:
         above, given, parents = _above(one, made, call)
         behind = [cells_before(cells) for cells in found.coding.columns if cells.column.name in one.before]
@@ -94,13 +94,14 @@ def _table(
         rows = np.bincount(persons)[persons] if len(persons) else persons
         weights = one.moved // np.maximum(rows, 1) if one.evenly else np.ones(len(rows), np.int64)
         followed = _followed(one, coding, parents) if behind else None
-        result = _below(each, coding, given, weights, run, numbers, tell, followed)
-    if not result.measurements:
+        settled = _Settled(one, coding, call, persons)
+        result = _below(each, coding, given, weights, run, numbers, tell, followed, settled)
+    if not result.measurements and not result.complete:
         return None
     codes = {name: result.rows[:, place] for place, name in enumerate(coding.names)}
-    held = _content(one, each, found, coding, result, parents)
+    held = _content(one, each, found, coding, result, parents, settled.numbers)
     whose = np.arange(len(result.rows)) if one.parent is None else made[one.parent].persons[parents]
-    return _Made(coding, codes, held, _counts(one, held), whose)
+    return _Made(coding, codes, held, tuple(settled.numbers[name] for name in numbers), whose)
 
 
 def _above(
@@ -133,6 +134,7 @@ def _below(
     numbers: Sequence[str],
     tell: Tell,
     followed: Followed | None,
+    settled: _Settled,
 ) -> SynthesisResult:
     """Rows beside what is given of each. How the given columns depend on one another is taken from what is given."""
     domain = Domain(coding.names, coding.sizes)
@@ -140,17 +142,33 @@ def _below(
     assumed = [MarginalMeasurement(clique, counts, exact) for clique, counts in dependences(domain, given, weights)]
     generator = np.random.default_rng(secrets.randbits(128))
     lines = {one.column.name: one.line for one in each.columns if one.line is not None}
-    empty = {} if followed is None else followed.zeros
-    rules = [*zeros(each.impossible, coding, lines, each.orders), *empty]
+    empty, totals = {} if followed is None else followed.zeros, each.totals
+    possible = zeros(each.impossible, coding, lines, each.orders)
+    rules = [*possible, *empty, *({} if totals is None else totals.zeros)]
     expected = None
     if followed is not None and len(weights):
         expected = ExpectedBefore(followed, float(weights[followed.first].sum() / weights.sum()))
 
     def draw(model: MarkovRandomField, measured: Sequence[Clique]) -> Codes:
-        return drawn(model, given, weights, measured, generator, rules, followed)
+        rows = drawn(model, given, weights, measured, generator, rules, followed)
+        if totals is None:
+            return rows
+        rows = totals.met(model, rows, possible)
+        for name, codes in ({} if followed is None else followed.behind(_by_name(coding, rows))).items():
+            rows[:, coding.names.index(name)] = codes
+        return rows
 
     result = synthesised(
-        each, coding, run, numbers, empty=empty, expected=expected, assumed=assumed, draw=draw, tell=tell
+        each,
+        coding,
+        run,
+        numbers,
+        empty=empty,
+        expected=expected,
+        assumed=assumed,
+        draw=draw,
+        amend=settled.amend,
+        tell=tell,
     )
     if not run.evenly:
         return result
@@ -165,14 +183,37 @@ def _followed(one: RelatedTable, coding: Coding, parents: Codes) -> Followed:
     return Followed(Domain(coding.names, coding.sizes), before, one.time, parents)
 
 
-def _counts(one: RelatedTable, held: ReleaseContent) -> tuple[Codes, ...]:
-    """How many rows of each table below are made for each row, and of no table more than can be held."""
-    found = []
-    for each in one.counts:
-        values = read(Type.INTEGER, held.more["counts"][each.column.name]).values
-        counts = np.array([0 if value is None else value for value in values], np.int64)
-        found.append(np.where(np.cumsum(counts) <= MOST_ROWS, counts, 0))
-    return tuple(found)
+@dataclass
+class _Settled:
+    """How many rows of each table below are made for each row: `numbers`, by the columns that say it, once rows are
+    made. `persons` says whose each row is; None where each is another's."""
+
+    one: RelatedTable
+    coding: Coding
+    call: SeveralPublication
+    persons: Codes | None = None
+    numbers: dict[str, Codes] = field(default_factory=dict)
+
+    def amend(self, rows: Codes) -> Codes:
+        """The rows with such numbers as there must be (`rows_below`) in place of those that were drawn."""
+        found, generator = rows.copy(), np.random.default_rng(secrets.randbits(128))
+        whose = np.arange(len(rows)) if self.persons is None else self.persons
+        for each, table in zip(self.one.counts, self.one.below, strict=True):
+            place = self.coding.names.index(each.column.name)
+            cells, line = self.coding.columns[place], each.line
+            assert isinstance(cells, Binned)
+            assert line is not None
+            none = rows[:, place] == cells.size - 1
+            values = np.where(none, 0, drawn_values(cells, rows[:, place], line, None, generator))
+            numbers = self.call.below[table].settled(values, whose, generator)
+            cuts = [int(line.place(cut)) for cut in cells.cuts]
+            found[:, place] = np.where(numbers, np.searchsorted(cuts, numbers, side="right"), cells.size - 1)
+            self.numbers[each.column.name] = numbers
+        return found
+
+
+def _by_name(coding: Coding, rows: Codes) -> dict[str, Codes]:
+    return {name: rows[:, place] for place, name in enumerate(coding.names)}
 
 
 def _content(
@@ -182,6 +223,7 @@ def _content(
     coding: Coding,
     result: SynthesisResult,
     parents: Codes,
+    numbers: Mapping[str, Codes],
 ) -> ReleaseContent:
     """What is known of one table: its rows under made-up keys, what was measured, and bounds of its view's errors."""
     followed = _followed(one, coding, parents) if one.before else None
@@ -192,19 +234,22 @@ def _content(
         for each in one.columns
         if each.column.name in coding.names
     }
+    sums = {column.name: column for column, _ in each.sums}
+    own |= {name: whole.more["table"][name] for name in sums}
     ids = {name: {"keys": pack(np.arange(1, len(result.rows) + 1))} for name in one.keys}
     if one.reference is not None:
         ids[one.reference] = {"keys": pack(parents + 1)}
-    names = [name for name in columns if name in own or name in ids]
+    names = [name for name in columns if name not in sums and (name in own or name in ids)]
     cells = {cell.column.name: cell for cell in coding.columns}
     said = Coding(tuple(cells[name] if name in own else ListedCells(columns[name], ()) for name in names))
-    above, counts = {each.name for each in one.above}, {each.column.name for each in one.counts}
+    names += sums
+    above, counts = {each.name for each in one.above}, set(numbers)
     behind = set(one.before.values())
     words = [] if followed is None else [f"rows that refer to one row of {one.parent} stand in the order of {one.time}"]
     more = {
         **whole.more,
         "table": {name: {**own, **ids}[name] for name in names},
-        "counts": {name: whole.more["table"][name] for name in counts},
+        "counts": {name: {"whole": pack(one), "none": pack(one == 0)} for name, one in numbers.items()},
         "declaration": declaration_of(each, said),
         "marginals": [
             {**bound, "about": _about(bound["columns"], above, counts, behind)} for bound in whole.more["marginals"]
@@ -214,7 +259,7 @@ def _content(
         "keys": list(one.keys),
         "refers": {} if one.reference is None else {"column": one.reference, "table": one.parent, "key": one.target},
     }
-    types = {name: str(columns[name].type) for name in names}
+    types = {name: str({**columns, **sums}[name].type) for name in names}
     return replace(whole, columns=names, types=types, bounds=[*whole.bounds, *words], more=more)
 
 

@@ -64,12 +64,13 @@ class FixedTotals:
         """What they say, for the key of the release."""
         return f"totals of {self.rows}: " + repr([(clique, one.tolist()) for clique, one in self.counts.items()])
 
-    @property
-    def words(self) -> list[str]:
-        """What they do, for whoever reads the release."""
+    def words(self, evenly: bool) -> list[str]:
+        """What they do, for whoever reads the release; of a table that is measured `evenly`, of weights of persons, of
+        which counts of rows say nothing."""
         by = ", ".join(f"by {' and '.join(clique)}" for clique in self.counts)
         counts = f" and the counts {by}" if by else ""
-        return [f"the number of rows{counts} are declared as public: they were not measured, and hold as declared"]
+        measured = "what was measured is of persons, and they" if evenly else "they were not measured, and"
+        return [f"the number of rows{counts} are declared as public: {measured} hold as declared"]
 
     def hold_possible(self, coding: Coding, zeros: Zeros) -> FixedTotals:
         """The same, with counts that meet all. Raises QuestionError where there are none."""
@@ -96,9 +97,9 @@ class FixedTotals:
         known.update(self.counts)
         return [MarginalMeasurement(clique, counts, SURE) for clique, counts in known.items()]
 
-    def met(self, model: MarkovRandomField, zeros: Zeros) -> Integers:
-        """Rows of the model that have these counts, and none of which is in a cell of the zeros."""
-        rows = model.sample(self.rows)
+    def met(self, model: MarkovRandomField, rows: Integers, zeros: Zeros) -> Integers:
+        """These rows of the model, some with other values, so that they have these counts and none of them is in a
+        cell of the zeros."""
         margins = self._margins(model.domain, zeros)
         if margins is None:
             return rows
