@@ -546,7 +546,7 @@ class Curator(Requesting):
 
         hold_single(said)
         call = several(self._declaration, names, epsilon, delta)
-        for each in call.each if self._part is not None else ():
+        for each in call.each if self._balances.part is not None else ():
             hold_without_totals(each)
         for one in call.tables:
             self._planner.hold([one.counted], one.view)
