@@ -75,7 +75,7 @@ def test_no_ring_knows_a_part_beside_it() -> None:
 @pytest.mark.parametrize(
     ("one", "most"),
     [
-        ("ring_a", 2_364),
+        ("ring_a", 2_370),
         ("ledger", 1_045),
         ("ring_b", 3_238),
         ("ring_c", 3_439),
@@ -92,7 +92,8 @@ def test_rings_grow_by_nobody_s_oversight(one: str, most: int) -> None:
     grow, which columns a term reads; how much
     persons contribute is released once, instead of at a part of the price of each question; the row before a row, 30
     lines, which views of rows in time have, as only the engine can say who is before whom. Ring A: a reserve whose
-    answer is the only one of its key. The ledger: an answer that is known before its charge is stored with it, so that
+    answer is the only one of its key; a threshold is held to exact numbers and to its two noises, 6 lines, as what
+    is no number is above none. The ledger: an answer that is known before its charge is stored with it, so that
     nothing is charged that has not begun; accounts of parts, 20 lines, of which either one is debited or all. Ring C:
     streams, 425 lines with what they alone ask of the ledger and with their secret state, which is held against the
     ledger also where no lock holds others back, shows nothing when it is interrupted, counts as a failure where it
