@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import pandas
 import pytest
 
 import discreet
+from discreet.catalog import declare
 from discreet.curator.options import AskOptions
-from discreet.release.stored import VERSION, _written, read
+from discreet.plan.measurement import Price
+from discreet.plan.split import measurement
+from discreet.release.stored import VERSION, _written, measured, read
+from discreet.sql import lower
 
 COLUMNS = {
     "age": {"type": "integer", "min": 0, "max": 99},
@@ -153,6 +159,47 @@ def test_private_groups_and_found_bounds_are_stored_too() -> None:
             assert first.charged
             assert not again.charged
             assert 0 < len(first.rows) == len(again.rows)
+
+
+VISITS = {
+    "id": {"type": "text"},
+    "code": {"type": "text"},
+    "ward": {"type": "text", "values": ["x", "y"]},
+    "hours": {"type": "integer", "min": 0, "max": 80},
+}
+PUBLIC, SMALL = Price(Fraction(1)), Fraction(1, 10**6)
+RECORDED = [
+    (
+        "SELECT ward, COUNT(*) AS n, AVG(hours) AS a FROM t GROUP BY ward",
+        PUBLIC,
+        "bb708e45322350cfb62746635bb3c4905bf8cff8d800e271ec715fe0b215e837",
+    ),
+    (
+        "SELECT ward, MEDIAN(hours) AS m FROM t GROUP BY ward",
+        PUBLIC,
+        "a6a8ee4cb4eb7183fcd5a1821a63efd4f78ef93225da7d9a192d6506979aec81",
+    ),
+    (
+        "SELECT code, COUNT(*) AS n FROM t GROUP BY code",
+        Price(Fraction(1), SMALL),
+        "a465d8100987196656cba71c9d7b797f60236cf65622658750344f64cb1a0b2e",
+    ),
+    (
+        "SELECT code, COUNT(*) AS n FROM t GROUP BY code",
+        Price(Fraction(1, 10), 100 * SMALL, gaussian=True),
+        "85c9ea5566f62dd9e2ab50d9929e4c031afbc34a2b989de7ca352291fc872a89",
+    ),
+]
+"""Questions at prices, and the SHA-256 of what answers to them have been stored under since version 2 of this form."""
+
+
+@pytest.mark.parametrize(("question", "price", "digest"), RECORDED, ids=["joint", "median", "laplace", "gaussian"])
+def test_what_was_stored_is_found_under_the_same_words(question: str, price: Price, digest: str) -> None:
+    """Else what was paid for is measured again, and charged again."""
+    facts = {"source": "t.csv", "person": "id", "rows_per_person": 99, "groups_per_person": 60, "columns": VISITS}
+    declaration = declare({"budget": {"epsilon": 9, "delta": 1e-5}, "tables": {"t": facts}})
+    plan = lower(question, declaration, lambda *_: []).plan
+    assert hashlib.sha256(measured(measurement(plan, price)).encode()).hexdigest() == digest
 
 
 def test_what_the_ledger_keeps_says_how_it_is_written(tmp_path: Path) -> None:

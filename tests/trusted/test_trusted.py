@@ -75,7 +75,7 @@ def test_no_ring_knows_a_part_beside_it() -> None:
 @pytest.mark.parametrize(
     ("one", "most"),
     [
-        ("ring_a", 2_364),
+        ("ring_a", 2_376),
         ("ledger", 1_045),
         ("ring_b", 3_238),
         ("ring_c", 3_439),
@@ -86,22 +86,22 @@ def test_no_ring_knows_a_part_beside_it() -> None:
     ],
 )
 def test_rings_grow_by_nobody_s_oversight(one: str, most: int) -> None:
-    """The largest that a ring or part may be in lines of code. What is larger must say here why. Ring B: casts that one
-    engine has in one form, and another in one for each type; what of ring A concerned nobody's counts, sums and means
-    over one table: groups that are kept ready, public tables that list keys together, counts that only
-    grow, which columns a term reads; how much
-    persons contribute is released once, instead of at a part of the price of each question; the row before a row, 30
-    lines, which views of rows in time have, as only the engine can say who is before whom. Ring A: a reserve whose
-    answer is the only one of its key. The ledger: an answer that is known before its charge is stored with it, so that
-    nothing is charged that has not begun; accounts of parts, 20 lines, of which either one is debited or all. Ring C:
-    streams, 425 lines with what they alone ask of the ledger and with their secret state, which is held against the
-    ledger also where no lock holds others back, shows nothing when it is interrupted, counts as a failure where it
-    cannot be kept, and may be longer than what is
-    encrypted at once; the synthetic state, 300 lines, whose thresholds outlive a process in the same kind of file, and
-    which ends where the owner says that entries are lost and remembers which request got which reply, for which ring B
-    says a noisy threshold and a reply apart; marginals of views over several tables in one run, and of weights by which
-    persons with many rows weigh no more than others, 60 lines; first letters of texts as cells, 33 lines,
-    which are looked up so that no row takes longer."""
+    """The largest that a ring or part may be in lines of code. What is larger must say here why. Ring B: casts that
+    one engine has in one form, and another in one for each type; what of ring A concerned nobody's counts, sums and
+    means over one table: groups that are kept ready, public tables that list keys together, counts that only grow,
+    which columns a term reads; how much persons contribute is released once, instead of at a part of the price of each
+    question; the row before a row, 30 lines, which views of rows in time have, as only the engine can say who is
+    before whom. Ring A: a reserve whose answer is the only one of its key; a threshold is held to exact numbers and to
+    its two noises, 6 lines, as what is no number is above none; an interrupt that cannot be made anew takes no frames
+    along, 6 lines. The ledger: an answer that is known before its charge is stored with it, so that nothing is charged
+    that has not begun; accounts of parts, 20 lines, of which either one is debited or all. Ring C: streams, 425 lines
+    with what they alone ask of the ledger and with their secret state, which is held against the ledger also where no
+    lock holds others back, shows nothing when it is interrupted, counts as a failure where it cannot be kept, and may
+    be longer than what is encrypted at once; the synthetic state, 300 lines, whose thresholds outlive a process in the
+    same kind of file, and which ends where the owner says that entries are lost and remembers which request got which
+    reply, for which ring B says a noisy threshold and a reply apart; marginals of views over several tables in one
+    run, and of weights by which persons with many rows weigh no more than others, 60 lines; first letters of texts as
+    cells, 33 lines, which are looked up so that no row takes longer."""
     assert sum(map(code_lines, inside(one))) <= most
 
 

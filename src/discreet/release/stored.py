@@ -15,9 +15,11 @@ from typing import Any
 
 from discreet.plan.measurement import Measurement, Price
 from discreet.plan.planner import Request
+from discreet.trusted.ring_a.measurement import Measured
 from discreet.trusted.ring_a.nodes import scan_of
 from discreet.trusted.ring_a.public_groups import public_groups
 from discreet.trusted.ring_a.table import Type, Value
+from discreet.trusted.ring_a.threshold import Threshold
 from discreet.trusted.ring_b.questions import Noisy
 
 VERSION = 2
@@ -25,7 +27,7 @@ VERSION = 2
 
 def measured(priced: Measurement) -> str:
     """What decides the noisy numbers, but for the rows: statements, mechanisms, price. In the same words for every
-    question that asks for the same."""
+    question that asks for the same, and in every version: else what was paid for is not found again."""
     plan = priced.plan
     assert plan.request is None or isinstance(plan.request, Request)
     request = plan.request and replace(
@@ -33,8 +35,24 @@ def measured(priced: Measurement) -> str:
         columns=tuple(("", kind, index) for _, kind, index in plan.request.columns),
         wanted=tuple(replace(one, text="", report="") for one in plan.request.wanted),
     )
-    parts = (plan.root, priced.parts, plan.specials, priced.specials, plan.ranges, priced.ranges, request, plan.least)
+    named = tuple(map(_Named, priced.parts))
+    parts = (plan.root, named, plan.specials, priced.specials, plan.ranges, priced.ranges, request, plan.least)
     return f"measured {VERSION}: {(*parts, priced.price)!r}"
+
+
+class _Named:
+    """A part in the words that keys have for it: a threshold is called by its noise there."""
+
+    def __init__(self, one: Measured) -> None:
+        self.one = one
+
+    def __repr__(self) -> str:
+        found, words = self.one.mechanism, repr(self.one)
+        if not isinstance(found, Threshold):
+            return words
+        kind, _, width = repr(found.noise)[:-1].partition("(")
+        limits = f"threshold={found.threshold}, cells={found.cells}, delta={found.delta!r}"
+        return f"{words.removesuffix(f'{found!r})')}{kind}Threshold({width}, {limits}))"
 
 
 def written(noisy: Noisy, priced: Measurement) -> dict[str, Any]:

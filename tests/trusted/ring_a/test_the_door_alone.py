@@ -224,6 +224,25 @@ def test_an_interrupt_counts_as_a_failure_and_goes_on() -> None:
     assert house.written == [("fail", 7, ("people",))]
 
 
+class Late(BaseException):
+    """An end of somebody else's, which is made of nothing and says something."""
+
+    def __init__(self) -> None:
+        super().__init__("late")
+
+
+def test_an_interrupt_that_cannot_be_made_anew_takes_nothing_along() -> None:
+    """It is an interrupt of the keyboard then."""
+    house = House()
+    with pytest.raises(KeyboardInterrupt) as raised:
+        house.open(fails(Late())).measure()
+    assert (raised.value.args, raised.value.__context__, raised.value.__cause__) == ((), None, None)
+    assert "secret" not in {name for one in raised.traceback for name in one.frame.f_locals}
+    assert house.written == [("fail", 7, ("people",))]
+    house.door.close()
+    assert house.written == [("fail", 7, ("people",))]
+
+
 def test_what_ended_under_anothers_request_is_no_failure() -> None:
     house = House()
     grant = house.open(fails(Lost()))

@@ -4,21 +4,26 @@ refused."""
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Sequence
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import mpmath
+import numpy as np
 import pytest
 
 from discreet.mechanisms.lowest_threshold import _least, gaussian_threshold, laplace_threshold
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
-from discreet.trusted.ring_a.exact import sqrt_ceiling
+from discreet.trusted.ring_a.exact import exp_bounds, sqrt_ceiling
 from discreet.trusted.ring_a.loss import Approximate, EquivalentGaussian
 from discreet.trusted.ring_a.threshold import (
     Threshold,
     gaussian_tail,
     laplace_tail,
 )
+from discreet.trusted.ring_b.joint import Ball
 
 MILLE = Fraction(1, 1000)
 HARDLY = MILLE
@@ -96,6 +101,68 @@ def test_a_threshold_of_one_shows_whoever_is_there(kind: type[Laplace | Gaussian
 def test_a_threshold_for_no_groups_is_refused() -> None:
     with pytest.raises(ValueError, match="shown with a probability above delta"):
         Threshold(Laplace(Fraction(1)), 50, 0, MILLE)
+
+
+ONE, SMALL = Fraction(1), Fraction(1, 10**6)
+
+
+class Silent(Laplace):
+    """Noise that says it is there."""
+
+    def release(self, exact: Sequence[int]) -> list[int]:
+        return list(exact)
+
+
+class Unlike(Fraction):
+    """A number that is above no other."""
+
+    def __gt__(self, _: object) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("kind", [Laplace, Gaussian])
+@pytest.mark.parametrize(
+    ("width", "threshold", "cells", "delta"),
+    [
+        (ONE, 50, 1, Fraction(0)),
+        (ONE, 50, 1, -SMALL),
+        (ONE, 2, 1, math.nan),
+        (ONE, 2, 1, math.inf),
+        (ONE, 50, 1, 1e-6),
+        (ONE, 50, 1, Unlike(1, 10**6)),
+        (ONE, 2, math.nan, SMALL),
+        (ONE, 50, 1.5, SMALL),
+        (ONE, 50, True, SMALL),
+        (ONE, 50, np.int64(1), SMALL),
+        (ONE, 50.0, 1, SMALL),
+        (ONE, math.inf, 1, SMALL),
+        (ONE, Fraction(101, 2), 1, SMALL),
+        (ONE, np.int64(50), 1, SMALL),
+        (Fraction(0), 50, 1, SMALL),
+        (-ONE, 2, 1, Fraction(9, 10)),
+        (1, 50, 1, SMALL),
+        (1.0, 50, 1, SMALL),
+        (math.inf, 50, 1, SMALL),
+        (Unlike(1), 50, 1, SMALL),
+    ],
+)
+def test_what_is_no_exact_number_in_its_range_makes_no_threshold(
+    kind: type[Laplace | Gaussian], width: Any, threshold: Any, cells: Any, delta: Any
+) -> None:
+    for read in (Fraction(1), Fraction(49)):
+        exp_bounds(-read, 200)  # what was worked out before for an equal number changes nothing
+    with pytest.raises(ValueError, match=r"(whole|above)"):
+        Threshold(kind(width), threshold, cells, delta)
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [Silent(ONE), Ball(ONE, (1,)), SimpleNamespace(sigma=ONE, release=list), None],
+    ids=["subclass", "joint", "alike", "none"],
+)
+def test_a_threshold_has_one_of_two_noises(noise: Any) -> None:
+    with pytest.raises(ValueError, match="discrete Laplace or rounded Gaussian"):
+        Threshold(noise, 50, 1, SMALL)
 
 
 def test_exactly_what_was_paid_for_is_enough() -> None:

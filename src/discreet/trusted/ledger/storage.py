@@ -167,7 +167,7 @@ class Storage(ABC):
         """Let go of the connection, where there is one."""
 
     def before_fork(self) -> None:
-        """Told by the thread that forks: nobody is within a transaction then."""
+        """Told by the thread that forks: no other thread is within a transaction then."""
         self._lock.acquire()
 
     def after_fork(self, child: bool) -> None:

@@ -225,6 +225,14 @@ def _end(ledger: BudgetLedger, reserves: set[int], running: set[int], owner: int
                 ledger.end(reserve_id)
 
 
+def _anew(kind: type[BaseException], said: tuple[object, ...]) -> BaseException:
+    """An interrupt without the frames that it came from; one of the keyboard where its kind cannot be made so."""
+    try:
+        return kind(*said)
+    except Exception:
+        return KeyboardInterrupt()
+
+
 class Grant(Generic[Opened]):
     """A reserved price: measures once, then commits what is released. In a `with` block, or at the end of the process,
     what was not committed ends without an answer."""
@@ -269,7 +277,7 @@ class Grant(Generic[Opened]):
         door = self._door
         done: list[Result] = []
         outcome = ""
-        end: BaseException | None = None
+        end: tuple[type[BaseException], tuple[object, ...]] | None = None
         names = _about_people(table.bases)
         with door._within(), door._turns.setdefault(self._analyst, threading.Lock()):
             if self.reserve_id not in door._open:
@@ -285,13 +293,14 @@ class Grant(Generic[Opened]):
             except Exception:
                 outcome = "failed"
             except BaseException as interrupt:  # also the end of the program takes none of the frames along
-                outcome, end = "interrupted", type(interrupt)(*interrupt.args)
+                outcome = "interrupted"  # nothing is called here: a call may fail, or a second interrupt come in it
+                end = interrupt.__class__, interrupt.args
             if outcome in ("failed", "interrupted"):
                 door._fail(self.reserve_id, names)
             door._running.discard(self.reserve_id)
         if outcome:
             _log.warning("reserve %s %s", self.reserve_id, outcome)
-            raise EngineError if end is None else end
+            raise EngineError if end is None else _anew(*end)
         return done[0]
 
     def _hold(self) -> None:

@@ -36,7 +36,14 @@ class Threshold:
     delta: Fraction
 
     def __post_init__(self) -> None:
-        """Raises ValueError where a group of one person would be shown more often than delta says."""
+        """Raises ValueError where a group of one person would be shown more often than delta says, and where that
+        cannot be told exactly."""
+        if type(self.noise) not in (Laplace, Gaussian):
+            raise ValueError("the noise of a threshold is discrete Laplace or rounded Gaussian")
+        width = self.noise.scale if isinstance(self.noise, Laplace) else self.noise.sigma
+        whole = type(self.threshold) is type(self.cells) is int
+        if not whole or not all(type(one) is Fraction and one > 0 for one in (self.delta, width)):
+            raise ValueError("threshold and cells are whole numbers; delta and the noise's width are Fractions above 0")
         wrong = self.threshold < 2 or self.cells < 1
         if wrong or tail(self.noise, self.threshold - 1, self.delta / self.cells) > self.delta / self.cells:
             raise ValueError("a group of one person would be shown with a probability above delta")
