@@ -48,6 +48,16 @@ def test_a_reserve_charges_the_whole_budget_and_the_analysts_own(ledger: Ledger)
     assert units(ledger) == [2, 1, 0]
 
 
+def test_where_the_ledger_is_only_read_nothing_is_added(ledger: Ledger) -> None:
+    ask(ledger, "a", "ana")
+    head = ledger.head
+    with pytest.raises(Exception), ledger.read() as transaction:  # noqa: B017, PT011, PT012: a server refuses by itself
+        transaction.append("unknown", {"note": "none"})
+    assert ledger.head == head
+    assert ledger.verify()
+    assert ask(ledger, "b", "ana")
+
+
 def test_a_reserve_without_an_answer_stays_charged(ledger: Ledger) -> None:
     ask(ledger, "a", "ana")
     ask(ledger, "a", "ana")  # no answer was stored: a second charge

@@ -70,6 +70,14 @@ def test_each_part_has_one_mechanism(mechanisms: tuple[Laplace, ...]) -> None:
         _ = measured.loss
 
 
+@pytest.mark.parametrize("kind", [Laplace, Gaussian], ids=["Laplace", "Gaussian"])
+@pytest.mark.parametrize("width", [2.0, 2 / 0.7, float("inf"), float("nan"), 0, 2, Fraction(0), Fraction(-1)])
+def test_the_width_of_a_noise_is_a_fraction_above_0(kind: Any, width: Any) -> None:
+    measured = CertifiedMeasurement(plan(parts=(COUNT,)), (kind(width),))
+    with pytest.raises(ValueError, match="is a Fraction above 0"):
+        _ = measured.loss
+
+
 @pytest.mark.parametrize(("said", "grouped"), [((), (PUBLIC,)), ((PUBLIC,), ()), ((PUBLIC,), (PRIVATE,))])
 def test_the_keys_that_are_shown_are_those_of_the_groups(said: tuple[Key, ...], grouped: tuple[Key, ...]) -> None:
     with pytest.raises(ValueError, match="not those of its groups"):

@@ -18,6 +18,7 @@ A reserve that `end` has ended is none: nothing of its measurement failed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -68,6 +69,10 @@ class BudgetLedger:
     def __init__(self, kept: Storage) -> None:
         self._file = kept
         self._read: tuple[int, frozenset[int]] = (0, frozenset())  # up to which entry, and which reserves had no end
+
+    def read(self) -> AbstractContextManager[Transaction]:
+        """What the ledger says at one moment, as of `Storage.read`."""
+        return self._file.read()
 
     def register_accounts(
         self,

@@ -80,6 +80,8 @@ class Storage(ABC):
                 for noted in (self._seen, None if noted_of is None else note.read(noted_of)):
                     LedgerError.unless(noted is None or transaction.hash(noted.seq) == noted.hash, "rewritten")
                 yield transaction
+                if not writing and transaction.head is not before:
+                    raise ValueError("an entry is appended where the ledger is only read")
                 self._commit(connection, None if transaction.head is before else transaction.head)
             finally:
                 if connection.in_transaction:

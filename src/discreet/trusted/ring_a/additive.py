@@ -18,6 +18,12 @@ from discreet.trusted.ring_a.loss import DiscreteLaplace
 from discreet.trusted.ring_a.loss import GaussianLoss as GaussianLoss
 
 
+def hold_width(width: object) -> None:
+    """Raises ValueError unless the width of a noise is a Fraction above 0: with another number no loss is exact."""
+    if type(width) is not Fraction or width <= 0:
+        raise ValueError("the width of a noise is a Fraction above 0")
+
+
 @dataclass(frozen=True)
 class Laplace:
     """Discrete Laplace noise on a vector of integers (Dwork & Roth 2014, Definition 3.3, on the integers).

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property, singledispatch
 from typing import Protocol
 
-from discreet.trusted.ring_a.additive import Gaussian, Laplace
+from discreet.trusted.ring_a.additive import Gaussian, Laplace, hold_width
 from discreet.trusted.ring_a.expressions import typed
 from discreet.trusted.ring_a.loss import Batch, Single
 from discreet.trusted.ring_a.nodes import Aggregate, Filter, Key, Part, PartKind, Root, Scan, project_of, scan_of
@@ -149,8 +149,7 @@ def part_loss(mechanism: object, part: Part, bound: Sensitivity) -> Single:
 def _(mechanism: Laplace, part: Part, bound: Sensitivity) -> Single:
     if part.kind in (PartKind.KEYS, PartKind.JOINT):
         raise ValueError("the noise is for a part bounded in another norm, or for a part that a threshold must guard")
-    if mechanism.scale <= 0:
-        raise ValueError("the scale must be above 0")
+    hold_width(mechanism.scale)
     return mechanism.loss(bound.l1)
 
 
@@ -158,8 +157,7 @@ def _(mechanism: Laplace, part: Part, bound: Sensitivity) -> Single:
 def _(mechanism: Gaussian, part: Part, bound: Sensitivity) -> Single:
     if part.kind is PartKind.KEYS:
         raise ValueError("a threshold is for the part that finds the keys")
-    if mechanism.sigma <= 0:
-        raise ValueError("sigma must be above 0")
+    hold_width(mechanism.sigma)
     return mechanism.loss(bound.l2_squared)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.trusted.ring_a.additive import Gaussian, Laplace
+from discreet.trusted.ring_a.additive import Gaussian, Laplace, hold_width
 from discreet.trusted.ring_a.exact import exp_bounds, normal_cdf_bounds, sqrt_ceiling
 from discreet.trusted.ring_a.loss import Approximate, EquivalentGaussian
 
@@ -40,10 +40,10 @@ class Threshold:
         cannot be told exactly."""
         if type(self.noise) not in (Laplace, Gaussian):
             raise ValueError("the noise of a threshold is discrete Laplace or rounded Gaussian")
-        width = self.noise.scale if isinstance(self.noise, Laplace) else self.noise.sigma
+        hold_width(self.noise.scale if isinstance(self.noise, Laplace) else self.noise.sigma)
         whole = type(self.threshold) is type(self.cells) is int
-        if not whole or not all(type(one) is Fraction and one > 0 for one in (self.delta, width)):
-            raise ValueError("threshold and cells are whole numbers; delta and the noise's width are Fractions above 0")
+        if not whole or type(self.delta) is not Fraction or self.delta <= 0:
+            raise ValueError("threshold and cells are whole numbers, and delta is a Fraction above 0")
         wrong = self.threshold < 2 or self.cells < 1
         if wrong or tail(self.noise, self.threshold - 1, self.delta / self.cells) > self.delta / self.cells:
             raise ValueError("a group of one person would be shown with a probability above delta")

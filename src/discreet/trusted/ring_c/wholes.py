@@ -93,14 +93,14 @@ def released(door: Door, whole: Whole, number: int) -> bytes | None:
 
 def lost(door: Door, whole: Whole) -> bool:
     """Whether releases of a whole that has begun may be among entries that the owner has said to be lost."""
-    with door._ledger._file.read() as transaction:
+    with door._ledger.read() as transaction:
         found = transaction.find("e.kind = 'commit' AND e.key = $1", key=WHOLE + whole.key)
         return found is not None and transaction.find(f"e.seq > {found.seq:d} AND e.kind = 'unknown'") is not None
 
 
 def stored(door: Door, key: str) -> tuple[bytes, Loss] | None:
     """What was stored under the key of a whole or of one of its releases, and what it was charged."""
-    with door._ledger._file.read() as transaction:
+    with door._ledger.read() as transaction:
         found = transaction.answer(WHOLE + key, None)
         return None if found is None else (found[0], stored_loss(found[1].body))
 
