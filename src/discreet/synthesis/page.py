@@ -157,9 +157,10 @@ def _trust(pairs: Sequence[Mapping[str, Any]], target: str | None) -> list[str]:
         words.append(f"Models that predict {target} from the other columns: it was made for these.")
     if pairs:
         best, worst = pairs[-1], pairs[0]
+        least, most = up(best["share"], 2), up(worst["share"], 2)
         words.append(
-            f"Of two columns together at most {up(worst['share'], 2):.0%} of the rows are off, in sum over all cells, at 95 % "
-            f"confidence a pair ({' and '.join(worst['columns'])}); of the best pair, {up(best['share'], 2):.0%} "
+            f"Of two columns together at most {most:.0%} of the rows are off, in sum over all cells, at 95 % "
+            f"confidence a pair ({' and '.join(worst['columns'])}); of the best pair, {least:.0%} "
             f"({' and '.join(best['columns'])})."
         )
     words.append("Never to find a person: a row that looks like somebody is chance.")
