@@ -18,6 +18,8 @@ import pytest
 from console_tools import Visitor, logged_in
 from discreet.accounting.room import part_used
 from discreet.catalog import read
+from discreet.console.pages import number, percent, risen
+from discreet.release.values import up
 from discreet.synthesis.publication import PublishOptions, publication
 from face_tools import Data
 from service_tools import CLINIC, Served, served
@@ -121,7 +123,7 @@ def test_the_table_is_shown_and_taken_as_a_file(service: Served, ana: Visitor) -
     assert "How far it may be off" in page
     assert page.count("<svg role=") == 2
     for one in released["marginals"]:
-        assert f"{one['rows']:,.0f} rows" in page or one["rows"] < 100
+        assert f"{up(one['rows']):,.0f} rows" in page or one["rows"] < 100
     saved = ana.get(f"{place}/csv")
     assert saved.headers["content-disposition"] == 'attachment; filename="visits-synthetic.csv"'
     lines = saved.content.decode().splitlines()
@@ -182,6 +184,27 @@ def test_what_cannot_be_published_is_said_and_nothing_begins(
         assert (again.status, words in again.content.decode().lower()) == (422, True)
     assert unchanged.curator.ledger.head == head
     assert unchanged.call("GET", "/jobs", "ana").json["jobs"] == []
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.0, "0"),
+        (0.00123, "0.00123"),
+        (1.231, "1.24"),
+        (99.91, "100"),
+        (100.2, "101"),
+        (12345.6, "12,346"),
+        (1e301, "any"),
+    ],
+)
+def test_a_bound_on_a_page_is_rounded_up(value: float, shown: str) -> None:
+    assert number(risen(value)) == shown
+
+
+@pytest.mark.parametrize(("value", "shown"), [(0, "0 %"), (0.421, "0.43 %"), (9.91, "10 %"), (10.2, "11 %")])
+def test_a_part_on_a_page_is_rounded_up(value: float, shown: str) -> None:
+    assert percent(risen(value, 2)) == shown
 
 
 def test_what_does_not_fit_has_no_button(service: Served) -> None:

@@ -231,3 +231,21 @@ def test_no_limit_is_in_seconds_and_what_is_declared_is_decided_alike_each_time(
     assert margins.tables() is None
     assert margins.tables([np.zeros((7, 7, 7), np.int64)]) is None
     module._any_table.cache_clear()
+
+
+def test_no_search_begins_that_would_take_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All pairs of four columns: the linear program is soon solved, and not in whole numbers. A search does many
+    times as much before its first node."""
+    import scipy.optimize
+
+    def begun(*args: object, **more: object) -> None:
+        raise AssertionError(f"a search began: {len(args)} {len(more)}")
+
+    monkeypatch.setattr(scipy.optimize, "milp", begun)
+    domain = Domain.of(dict.fromkeys("abcd", 8))
+    rows = np.random.default_rng(1).integers(0, 8, (1000, 4))
+    known = {}
+    for one, two in itertools.combinations(range(4), 2):
+        counts = np.bincount(rows[:, one] * 8 + rows[:, two], minlength=64).reshape(8, 8)
+        known["abcd"[one], "abcd"[two]] = counts
+    assert Margins.of(domain, known, {}).tables() is None

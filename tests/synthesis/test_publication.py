@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import json
 import tomllib
 from collections.abc import Callable
 from dataclasses import replace
@@ -415,6 +416,18 @@ def test_a_page_is_drawn_from_the_release(tmp_path: Any, ending: str) -> None:
         release = holder.publish("people", epsilon=4, rows=50)
     path = release.plot(tmp_path / f"page.{ending}")
     assert path.stat().st_size > 10_000
+
+
+def test_a_page_shows_no_bound_as_less_than_it_is(tmp_path: Any) -> None:
+    with curator(people(50)) as holder:
+        holder.publish("people", epsilon=4, rows=5).save(tmp_path / "made.json")
+    plain = json.loads((tmp_path / "made.json").read_text("utf-8"))
+    for one in plain["marginals"]:
+        one["share"] = 0.004
+    (tmp_path / "made.json").write_text(json.dumps(plain), "utf-8")
+    page = discreet.published(tmp_path / "made.json").plot(tmp_path / "page.html").read_text("utf-8")
+    assert "at most 1% of the rows are off" in page
+    assert "of the best pair, 1% (" in page
 
 
 WIDE = [f"v{one}" for one in range(300)]

@@ -149,6 +149,18 @@ def test_of_a_table_with_one_row_of_each_person_totals_are_not_measured() -> Non
     assert len(release.tables["customers"]) >= 180
 
 
+def test_bounds_are_of_as_many_persons_as_are_made_for_totals_of_a_table_below() -> None:
+    """Of 200 customers 480 are made: their counts by sex are off by 280 rows at least, and the deviation of the noise
+    on that distance is about 10. Counts are not scaled to the 200, as those of their orders are not."""
+    channel = {"by": ["channel"], "counts": {"web": 2000, "Laden ü": 880, None: 0}}
+    with curator(shop(200), {"orders": [channel]}) as holder:
+        release = holder.publish(NAMES[:2], epsilon=8)
+    customers = release.tables["customers"]
+    assert customers.total == len(customers) == 480
+    assert all(one["rows"] > 200 for one in customers.marginals)
+    assert release.ask("SELECT COUNT(*) AS n FROM customers").rows == [{"n": 480}]
+
+
 def test_no_person_has_more_rows_than_count_without_totals_either() -> None:
     with curator(shop(300), {}, orders=6, items=7) as holder:
         fits(holder.publish(NAMES, epsilon=5), items=7)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -21,6 +22,7 @@ from starlette.responses import Response
 from discreet.ledger.words import LONGEST_REASON
 from discreet.look import style
 from discreet.look.headers import HEADERS
+from discreet.release.values import up
 from discreet.texts import visible
 
 JSON, HTML = "application/json", "text/html"
@@ -94,6 +96,11 @@ def number(value: float | int | None, digits: int = 3) -> str:
     return f"{value:.{digits}g}"
 
 
+def risen(value: float, digits: int = 3) -> float:
+    """A bound as it is shown with so many digits: rounded up."""
+    return up(value, max(0, digits - 1 - math.floor(math.log10(value)))) if 0 < value < 1e300 else value
+
+
 def bound(value: Any) -> str:
     """A declared end of a range."""
     if value is None:
@@ -157,6 +164,7 @@ def _templates(package: str) -> Any:
     shapes: dict[str, Callable[..., Any]] = {
         "number": number,
         "percent": percent,
+        "risen": risen,
         "bound": bound,
         "begun": begun,
         "moment": moment,

@@ -18,7 +18,7 @@ from discreet.console.pages import as_json, wants_json
 from discreet.console.visits import Download, Elsewhere, Page, Place, Reply, Visit
 from discreet.errors import Error
 from discreet.look.pictures import Picture, Point, bars
-from discreet.release.values import FAR
+from discreet.release.values import FAR, up
 from discreet.service.api import each_table, hold_small
 from discreet.service.jobs import Job, publishing
 from discreet.service.requests import Refused
@@ -227,7 +227,7 @@ def _pictures(made: Mapping[str, Any]) -> Iterator[Picture]:
                 count,
                 max(0.0, count - off),
                 count + off,
-                f"{count:,.0f} ± {off:,.0f}",
+                f"{count:,.0f} ± {up(off):,.0f}",
             )
             for place, (cell, count) in enumerate(counts.items())
         ]

@@ -27,9 +27,10 @@ Flags = NDArray[np.bool_]
 
 MOST_CELLS = 50_000
 """The tree has at most so many cells."""
-_STEPS, _NODES = 10_000, 100
-"""Of the simplex method, and of the search tree. No limit is in seconds: whether a declaration is taken must not depend
-on how busy the machine is."""
+_STEPS, _NODES, _SEARCHED = 10_000, 100, 12_500
+"""Of the simplex method, of the search tree, and how many numbers the conditions may have for a search to begin: before
+its first node it can do most of its work. No limit is in seconds: whether a declaration is taken must not depend on how
+busy the machine is."""
 _TIES = 1e-3  # which of equally near tables it is, is left to chance
 
 
@@ -110,7 +111,7 @@ class Margins:
     def _solved(self, start: Integers, generator: np.random.Generator) -> Integers | None:
         """The integer program, in what is added to and taken from each cell, which are small numbers where `start` is
         near: no count is so large that rounding could hide one row. Without its being whole it is solved first, which
-        often is all, and else bounds the work: a search is begun only where that takes few steps."""
+        often is all, and else bounds the work: a search is begun only where that takes few steps, of few conditions."""
         from scipy.optimize import Bounds, LinearConstraint, linprog, milp  # loaded where something is declared alone
         from scipy.sparse import csr_array, hstack
 
@@ -140,6 +141,8 @@ class Margins:
             return None
         if (found := right(relaxed.x)) is not None:
             return found
+        if matrix.nnz > _SEARCHED:
+            return None
         result = milp(
             costs,
             integrality=np.ones(2 * cells),

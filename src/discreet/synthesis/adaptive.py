@@ -179,10 +179,11 @@ def synthesise(
     `totals`: counts that the rows have exactly; what they say is not measured, and no bound follows from it. `prior`:
     what an earlier release says; it is weighted by how far it is off, and no bound follows from it. `rows`: how many
     are made; as many as there seem to be, from `least_rows` up to `most_rows`, or as the totals say, unless said.
-    `draw` makes them, of a model and the marginals that were measured, in place of the model; then there are as many as
-    it makes, and it meets the totals. `amend` changes what was made, before it is held against the real rows. `limit`:
-    the largest number of cells of the model. `tell` is called after each step; where it raises, or the user interrupts,
-    no more is measured and the result is made of what there is.
+    `draw` makes them, of a model and the marginals that were measured, in place of the model, and it meets the totals;
+    then bounds are about as many rows as are made, as they are where there seem to be fewer than `least_rows`. `amend`
+    changes what was made, before it is held against the real rows. `limit`: the largest number of cells of the model.
+    `tell` is called after each step; where it raises, or the user interrupts, no more is measured and the result is
+    made of what there is.
     Raises QuestionError, before anything is measured, where the zeros contradict each other or the domain is too large.
     """
     given = frozenset(name for one in assumed for name in one.clique)
@@ -231,7 +232,7 @@ def synthesise(
             table = made()
         except KeyboardInterrupt:
             complete, table = False, made()
-        if draw is not None:
+        if draw is not None or least_rows > max(1.0, model.total):
             model = replace(model, total=float(len(table)))
         if amend is not None:
             table = amend(table)

@@ -101,7 +101,7 @@ def _pairs(figure: Any, release: SyntheticData) -> None:
     shown = axis.imshow(bounds, vmin=0, vmax=0.5, cmap="YlOrRd")
     for second, first in zip(*np.nonzero(~np.isnan(bounds)), strict=True):
         mark = "•" if together[second, first] else ""
-        words = f"{bounds[second, first]:.0%}{mark}"
+        words = f"{up(bounds[second, first], 2):.0%}{mark}"
         axis.text(first, second, words, ha="center", va="center", fontsize=6, color="#111111")
     axis.set_xticks(range(len(names)), names, rotation=90, fontsize=7, parse_math=False)
     axis.set_yticks(range(len(names)), names, fontsize=7, parse_math=False)
@@ -157,9 +157,10 @@ def _trust(pairs: Sequence[Mapping[str, Any]], target: str | None) -> list[str]:
         words.append(f"Models that predict {target} from the other columns: it was made for these.")
     if pairs:
         best, worst = pairs[-1], pairs[0]
+        least, most = up(best["share"], 2), up(worst["share"], 2)
         words.append(
-            f"Of two columns together at most {worst['share']:.0%} of the rows are off, in sum over all cells, at 95 % "
-            f"confidence a pair ({' and '.join(worst['columns'])}); of the best pair, {best['share']:.0%} "
+            f"Of two columns together at most {most:.0%} of the rows are off, in sum over all cells, at 95 % "
+            f"confidence a pair ({' and '.join(worst['columns'])}); of the best pair, {least:.0%} "
             f"({' and '.join(best['columns'])})."
         )
     words.append("Never to find a person: a row that looks like somebody is chance.")
