@@ -55,3 +55,10 @@ def test_millions_of_rows_are_right_to_the_row(total: int) -> None:
     found = RowsBelow(total, 1_000, 0).settled(generator.integers(0, 900, 100_000), np.arange(100_000), generator)
     assert found.sum() == total
     assert found.max() <= 1_000
+
+
+def test_no_more_rows_are_made_than_fit_into_the_memory() -> None:
+    generator = np.random.default_rng(3)
+    drawn = np.full(1_000, 40)
+    assert RowsBelow(None, 50, 0, fit=25_000).settled(drawn, np.arange(1_000), generator).sum() == 25_000
+    assert (RowsBelow(None, 50, 0, fit=40_000).settled(drawn, np.arange(1_000), generator) == drawn).all()

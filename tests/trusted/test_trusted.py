@@ -94,8 +94,8 @@ def test_rings_grow_by_nobody_s_oversight(one: str, most: int) -> None:
     before whom. Ring A: a reserve whose answer is the only one of its key; a threshold is held to exact numbers and to
     its two noises, 6 lines, as what is no number is above none; an interrupt that cannot be made anew takes no frames
     along, 6 lines. The ledger: an answer that is known before its charge is stored with it, so that nothing is charged
-    that has not begun; accounts of parts, 20 lines, of which either one is debited or all; where it is only read nothing is appended, and
-    others than its own methods read it so, 5 lines. Ring C: streams, 425 lines
+    that has not begun; accounts of parts, 20 lines, of which either one is debited or all; where it is only
+    read nothing is appended, and others than its own methods read it so, 5 lines. Ring C: streams, 425 lines
     with what they alone ask of the ledger and with their secret state, which is held against the ledger also where no
     lock holds others back, shows nothing when it is interrupted, counts as a failure where it cannot be kept, and may
     be longer than what is encrypted at once; the synthetic state, 300 lines, whose thresholds outlive a process in the

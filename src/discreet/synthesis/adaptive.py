@@ -223,10 +223,12 @@ def synthesise(
 
         def made() -> NDArray[np.int64]:
             if draw is not None:
-                return draw(model, [one.clique for one in measured])
-            if totals is not None:
-                return totals.met(model, model.sample(totals.rows), zeros or {})
-            return model.sample(min(most_rows, max(least_rows, round(model.total))) if rows is None else rows)
+                found = draw(model, [one.clique for one in measured])
+            elif totals is not None:
+                found = totals.met(model, model.sample(totals.rows), zeros or {})
+            else:
+                found = model.sample(min(most_rows, max(least_rows, round(model.total))) if rows is None else rows)
+            return found if amend is None else amend(found)
 
         try:
             table = made()
@@ -234,8 +236,6 @@ def synthesise(
             complete, table = False, made()
         if draw is not None or least_rows > max(1.0, model.total):
             model = replace(model, total=float(len(table)))
-        if amend is not None:
-            table = amend(table)
         complete = complete and run.compared(model, table)
         evidence = run.evidence(measured, len(initial))
         log = tuple(run.log)

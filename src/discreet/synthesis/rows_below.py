@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import refused
 from discreet.synthesis.adaptive import MOST_ROWS
+from discreet.synthesis.publication import rows_that_fit
 from discreet.synthesis.related import RelatedTable
 from discreet.synthesis.totals import FixedTotals
 from discreet.trusted.ring_c.coding import rows_of_person
@@ -29,12 +30,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RowsBelow:
-    """How many rows there must be in a table: as many as `total` says, if that is known, at most `most` of one person,
-    and some of `persons` persons at least."""
+    """How many rows there must be in a table: as many as `total` says, if that is known, else at most `fit`; at most
+    `most` of one person, and some of `persons` persons at least."""
 
     total: int | None
     most: int
     persons: int
+    fit: int = MOST_ROWS
 
     def settled(self, numbers: Codes, whose: Codes, generator: np.random.Generator) -> Codes:
         """The numbers of rows below each row, changed in proportion where they are not such. Rows of one person, by
@@ -44,16 +46,18 @@ class RowsBelow:
         person = np.cumsum(np.diff(whose, prepend=whose[0]) != 0)
         held = np.bincount(person, numbers).astype(np.int64)
         wanted = np.minimum(held, self.most)
-        total = min(int(wanted.sum()), MOST_ROWS) if self.total is None else self.total
+        total = min(int(wanted.sum()), self.fit) if self.total is None else self.total
         if wanted.sum() != total:
             wanted = _scaled(held, total, self.most, generator)
         wanted = _of_enough(wanted, held, self.persons, generator)
         return _within(numbers, person, held, wanted, generator)
 
 
-def rows_below(tables: Sequence[RelatedTable], totals: Mapping[str, FixedTotals]) -> dict[str, RowsBelow]:
-    """What must hold of the numbers of rows in each table, the persons' first. Raises QuestionError where totals leave
-    no such tables."""
+def rows_below(
+    tables: Sequence[RelatedTable], totals: Mapping[str, FixedTotals], memory_gib: int
+) -> dict[str, RowsBelow]:
+    """What must hold of the numbers of rows in each table, the persons' first, where so much memory is for them. Raises
+    QuestionError where totals leave no such tables."""
     needed: dict[str, tuple[int, str]] = {}
     for one in reversed(tables):
         name, most = one.table.name, rows_of_person(one.table)
@@ -71,6 +75,7 @@ def rows_below(tables: Sequence[RelatedTable], totals: Mapping[str, FixedTotals]
             totals[one.table.name].rows if one.table.name in totals else None,
             rows_of_person(one.table),
             needed.get(one.table.name, (0, ""))[0],
+            rows_that_fit(len(one.columns) + len(one.counts) + len(one.sums), memory_gib),
         )
         for one in tables
     }

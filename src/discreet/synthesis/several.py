@@ -104,7 +104,7 @@ def several(
     """
     tables = together(declaration, names)
     totals = {one.table.name: known for one in tables if (known := _totals(declaration, one)) is not None}
-    below = rows_below(tables, totals)
+    below = rows_below(tables, totals, declaration.limits.memory_gib)
     price = epsilon_of(declaration, epsilon)
     spend = delta_of(declaration, price, delta)
     budget = declaration.budget
@@ -170,6 +170,7 @@ def several(
                 known,
                 orders,
                 one.sums,
+                most_rows=below[one.table.name].fit,
                 least_rows=max(1, least),
             )
         )
@@ -182,7 +183,8 @@ def together(declaration: Declaration, names: Sequence[str]) -> tuple[RelatedTab
     same persons, what is declared of them cannot hold in all of them, or the rows of one person are too much work for
     the engine."""
     tables = related(declaration, names)
-    rows_below(tables, {one.table.name: known for one in tables if (known := _totals(declaration, one)) is not None})
+    totals = {one.table.name: known for one in tables if (known := _totals(declaration, one)) is not None}
+    rows_below(tables, totals, declaration.limits.memory_gib)
     for one in tables:
         bound([one.counted], one.view, declaration.limits, list(declaration.tables.values()), _NoPublic())
     return tables

@@ -51,7 +51,7 @@ def test_a_reserve_charges_the_whole_budget_and_the_analysts_own(ledger: Ledger)
 def test_where_the_ledger_is_only_read_nothing_is_added(ledger: Ledger) -> None:
     ask(ledger, "a", "ana")
     head = ledger.head
-    with pytest.raises(Exception), ledger.read() as transaction:  # noqa: B017, PT011, PT012: a server refuses by itself
+    with pytest.raises((ValueError, LedgerError)), ledger.read() as transaction:
         transaction.append("unknown", {"note": "none"})
     assert ledger.head == head
     assert ledger.verify()
