@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import copy
 import datetime
+import multiprocessing
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +14,18 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from discreet import Curator, DeclarationError, QuestionError, Table
+from discreet import (
+    BudgetError,
+    Curator,
+    DeclarationError,
+    EngineError,
+    Error,
+    LedgerError,
+    QuestionError,
+    SessionError,
+    Table,
+)
+from discreet.errors import Fault
 
 FRAME = pd.DataFrame({"age": [1, 2], "smoker": [True, False], "born": pd.to_datetime(["2020-01-01"] * 2)})
 COLUMNS: dict[str, Any] = {"age": {"type": "integer", "min": 0, "max": 99}, "smoker": bool, "born": datetime.date}
@@ -112,3 +127,38 @@ def test_a_quoted_date_and_another_word_for_text_in_toml(tmp_path: Path) -> None
 def test_a_question_that_is_no_text() -> None:
     with Curator({"p": whole()}, epsilon=1) as curator, pytest.raises(QuestionError, match="is not a string"):
         curator.ask(3, epsilon=1)  # type: ignore[arg-type]
+
+
+EVERY_KIND: dict[str, Error] = {
+    "question": QuestionError("price", "no price is named", where="epsilon", fix="name one"),
+    "declaration": DeclarationError([Fault("a", "b", "c"), Fault("d", "e", "f")], file="t.toml"),
+    "budget": BudgetError("too much", asked="1", left="0.5", fits="ask for less"),
+    "ledger": LedgerError.of("raised", account="", known=None, wanted=None),
+    "session": SessionError.told("session", "somebody has left", fix="begin again"),
+    "engine": EngineError.told("engine", "it stopped", fix="ask again"),
+}
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND)
+@pytest.mark.parametrize("copied", [lambda one: pickle.loads(pickle.dumps(one)), copy.deepcopy], ids=["pickle", "copy"])
+def test_an_error_is_the_same_in_another_process(kind: str, copied: Callable[[Error], Error]) -> None:
+    error = EVERY_KIND[kind]
+    again = copied(error)
+    assert type(again) is type(error)
+    assert (str(again), again.args, again.to_dict(), vars(again)) == (
+        str(error),
+        error.args,
+        error.to_dict(),
+        vars(error),
+    )
+
+
+def _raises() -> None:
+    raise EVERY_KIND["budget"]
+
+
+def test_a_pool_of_processes_hands_on_an_error() -> None:
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        with pytest.raises(BudgetError, match="too much"):
+            pool.submit(_raises).result(60)
+        assert pool.submit(int, 1).result(60) == 1

@@ -79,6 +79,8 @@ def __getattr__(name: str) -> Any:
     """Loads what is first used: importing the package alone is quick, and the command hears Ctrl-C at once."""
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
+    if name == "errors":  # `except discreet.errors.Error` needs no import of its own
+        return import_module("discreet.errors")
     raise AttributeError(f"module 'discreet' has no attribute {name!r}")
 
 

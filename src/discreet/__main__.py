@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import suppress
 from types import FrameType
 
 STOPPED = "stopped; what was reserved stays charged"
@@ -25,7 +26,8 @@ def run() -> None:
         command()
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        os.write(2, f"{STOPPED}\n".encode())
+        with suppress(OSError):  # whoever read it may have ended with the same Ctrl-C
+            os.write(2, f"{STOPPED}\n".encode())
         sys.exit(CODE)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is open is closed, and the children end, in peace
@@ -33,8 +35,10 @@ def run() -> None:
 
 def _at_once(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
     """Ends while modules are loaded, when nothing is open: libraries may take KeyboardInterrupt for what they lack."""
-    os.write(2, f"\n{STOPPED}\n".encode())
-    os._exit(CODE)
+    try:
+        os.write(2, f"\n{STOPPED}\n".encode())
+    finally:  # also where nobody reads it
+        os._exit(CODE)
 
 
 def _unraisable(seen: sys.UnraisableHookArgs) -> None:

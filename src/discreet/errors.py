@@ -6,9 +6,10 @@ compare it. Texts are built from declarations, questions and file names only, so
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 
 class Error(Exception):
@@ -33,6 +34,10 @@ class Error(Exception):
         error = cls.__new__(cls)
         Error.__init__(error, code, message, where=where, fix=fix)
         return error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it is copied, also into another process: made with its words, whatever its kind is made of."""
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
     def __str__(self) -> str:
         where = f"{self.where}: " if self.where else ""

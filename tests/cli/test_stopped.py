@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -56,3 +57,29 @@ def test_ctrl_c_says_one_line_and_leaves_no_process(words: tuple[str, ...], seco
         assert command.returncode in (130, -signal.SIGINT)  # a shell says 130 of both
         assert lines == ["stopped; what was reserved stays charged"]
     assert servers(command.pid) == []
+
+
+PRESSED_AT = """
+import os, signal, sys
+from discreet.__main__ import run
+class Pressed:
+    def find_spec(self, name, path=None, target=None):
+        if name == at:
+            os.kill(os.getpid(), signal.SIGINT)
+at = sys.argv.pop(1)
+sys.meta_path.insert(0, Pressed())
+run()
+"""
+
+
+@pytest.mark.parametrize("module", ["discreet.cli.screen", "discreet.curator.core"])
+def test_ctrl_c_ends_also_what_nobody_reads_any_more(module: str, clinic: Path) -> None:
+    """As in `discreet ask … 2>&1 | tee log`, where Ctrl-C ends tee first: while modules are loaded, and later."""
+    read, write = os.pipe()
+    os.close(read)
+    command = subprocess.run(
+        [sys.executable, "-c", PRESSED_AT, module, *ASKED], cwd=clinic.parent, stdout=write, stderr=write
+    )
+    os.close(write)
+    assert command.returncode in (130, -signal.SIGINT)
+    assert not list(clinic.parent.glob("*.ledger"))

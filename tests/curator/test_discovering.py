@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,11 @@ def test_completion_offers_what_is_there_to_use() -> None:
     assert set(offered) == {*discreet.__all__, "__version__"}
     assert {"Curator", "Table", "Workload", "open", "QuestionError", "BudgetError"} <= set(offered)
     assert all(getattr(discreet, name) is not None for name in offered)
+
+
+def test_errors_are_there_by_the_name_of_their_module_too() -> None:
+    text = "import discreet; assert issubclass(discreet.errors.QuestionError, discreet.errors.Error)"
+    subprocess.run([sys.executable, "-W", "error", "-c", text], check=True)
 
 
 def test_tables_are_listed(cli: Command, clinic: Path) -> None:

@@ -17,7 +17,8 @@ from discreet.engines import statements, twin
 from discreet.ledger import TOTAL
 from discreet.sql import lower
 from discreet.trusted.ring_a.nodes import Key, Project
-from discreet.trusted.ring_a.table import Type
+from discreet.trusted.ring_a.table import Table, Type
+from discreet.trusted.ring_b.dialect import Dialect
 
 COLUMNS = {"id": {"type": "integer"}, "d": {"type": "text"}, "x": {"type": "number", "min": 0, "max": 4}}
 QUESTIONS = [
@@ -108,3 +109,23 @@ def test_nobody_waits_for_another_s_question(curator: discreet.Curator) -> None:
     assert child is not None
     name = curator.declaration.tables["t"].name.encode().hex()
     assert child.call("run", f"SELECT COUNT(*) FROM t_{name}", seconds=60)["rows"] == [[0]]
+
+
+def test_ctrl_c_between_two_tables_of_the_trial_leaves_it_usable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has half of its tables then: it begins anew, and does not say of every question that it cannot be computed."""
+    made, pressed = twin._loading, []
+
+    def loading(table: Table, dialect: Dialect) -> list[str]:
+        if table.name == "b" and not pressed:
+            pressed.append(table.name)
+            raise KeyboardInterrupt
+        return made(table, dialect)
+
+    monkeypatch.setattr(twin, "_loading", loading)
+    frame = pandas.DataFrame({"x": [1, 2, 3]})
+    tables = {name: discreet.Table(frame, columns={"x": (0, 9)}, one_row_per_person=True) for name in "ab"}
+    with discreet.Curator(tables, epsilon=100) as curator:
+        with pytest.raises(KeyboardInterrupt):
+            curator.explain("SELECT COUNT(*) AS n FROM a", epsilon=1)
+        assert pressed == ["b"]
+        assert curator.ask("SELECT COUNT(*) AS n FROM a", epsilon=50).rows == [{"n": 3}]

@@ -67,13 +67,11 @@ def run() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(2)
-    except click.Abort as stopped:  # how click hands on Ctrl-C, the end of what is typed, and a no
-        if isinstance(stopped.__context__, KeyboardInterrupt):
-            raise KeyboardInterrupt from None
-        click.echo("stopped", err=True)
-        sys.exit(1)
     except Exception as error:
-        click.echo(f"{BUG} ({type(error).__name__})", err=True)
+        if isinstance(error.__context__, KeyboardInterrupt):  # click hands it on as an Abort, or fails to say it
+            raise KeyboardInterrupt from None
+        ended = isinstance(error, click.Abort)  # by the end of what is typed, or a no
+        click.echo("stopped" if ended else f"{BUG} ({type(error).__name__})", err=True)
         sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
 

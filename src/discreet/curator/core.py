@@ -540,18 +540,6 @@ class Asking:
         return on_schedule(seconds, turn)
 
 
-"""What is said of an answer whose intervals are not those of its price."""
-
-
-"""How much wider a free answer may print than the price that was named would alone, because its noise was seen. Where
-it would print wider, the price is paid: who names one is told as much as it buys."""
-
-
-"""Plans with more values of public tables and declared groups are not kept."""
-
-"""Calls in each other from where a question is tried to where it is measured are fewer than this."""
-
-
 def _written(value: Number) -> Number:
     """A number that Python gives as text, as a declaration's file would have it."""
     try:

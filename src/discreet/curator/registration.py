@@ -51,9 +51,6 @@ def _unit(table: Table, renewal: Renewal | None) -> Unit:
     return Unit(table.unit, table.rows_per_person or 1, ", ".join(kind))
 
 
-_KNOWN_AGAIN = Renewal("", Renews.NEW_PERSONS)
-
-
 def assigning_of(declaration: Declaration) -> PersonsInParts | None:
     """By which column persons are assigned to parts; None where one budget is for all. How a source is read is a part
     of who counts as a person: `_unit`."""

@@ -111,12 +111,16 @@ class Twin:
         with self._starting:
             process = self._start()
             if not self._ready:
-                self._begin(process, _SECONDS)
-                for table in self._tables:
-                    statements = _loading(replace(table, source=Source(SourceKind.FRAME)), self._dialect)
-                    process.call("empty", statements, seconds=_SECONDS)
-                process.call("lock", seconds=_SECONDS)
-                self._ready = True
+                try:
+                    self._begin(process, _SECONDS)
+                    for table in self._tables:
+                        statements = _loading(replace(table, source=Source(SourceKind.FRAME)), self._dialect)
+                        process.call("empty", statements, seconds=_SECONDS)
+                    process.call("lock", seconds=_SECONDS)
+                    self._ready = True
+                except BaseException:
+                    process.kill()  # also interrupted: with some of its tables it would fail for ever
+                    raise
             return process
 
     def close(self) -> None:

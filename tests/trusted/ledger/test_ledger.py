@@ -52,7 +52,7 @@ def test_where_the_ledger_is_only_read_nothing_is_added(ledger: Ledger) -> None:
     ask(ledger, "a", "ana")
     head = ledger.head
     with pytest.raises((ValueError, LedgerError)), ledger.read() as transaction:
-        transaction.append("unknown", {"note": "none"})
+        transaction.append("snapshot", {"table": "t", "number": 1, "fingerprint": "f", "since": "2020-01-01"})
     assert ledger.head == head
     assert ledger.verify()
     assert ask(ledger, "b", "ana")
