@@ -45,7 +45,7 @@ def count(curator: Curator, question: str) -> tuple[int, bool]:
 
 
 def numbers(curator: Curator) -> dict[str, int]:
-    return {name: state.snapshot.number for name, state in curator.ledger.tables().items()}
+    return {name: state.number for name, state in curator.ledger.tables().items()}
 
 
 def test_only_what_is_named_costs_anew(tmp_path: Path) -> None:

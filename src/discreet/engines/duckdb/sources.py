@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
@@ -287,7 +287,8 @@ class DuckDBSources:
             raise _refusal(source, error.word) from None
         finally:
             assert self.process is not None
-            self.process.last("forget", seconds=LOAD_SECONDS)  # where the child has ended, what ended it is said
+            with suppress(Lost, Stopped):  # where the child has ended, what ended it is said
+                self.process.call("forget", seconds=LOAD_SECONDS)
 
     def _limit(self) -> None:
         self.start()
