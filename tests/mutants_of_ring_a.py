@@ -392,6 +392,8 @@ class Run(_Quick):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, 1)
         os.dup2(null, 2)
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)  # stays: an engine that is started here has a limit of its own
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, hard))
 
     def _first(self) -> Seen:
         """Runs every test once, shared out to forks, and sees which lines of ring A it runs."""
@@ -499,7 +501,6 @@ class Run(_Quick):
             return child
         try:
             self._become_child(str(os.getpid()))
-            resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
             if not _patch(mutant):
                 _limit(20 + 10 * sum(map(self.seen.seconds.__getitem__, tests)))
                 file = self.here / str(os.getpid()) / "told.json"
