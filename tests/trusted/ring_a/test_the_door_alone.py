@@ -275,11 +275,15 @@ def test_rows_of_another_period_are_not_measured_for_this_ones_charge() -> None:
     """Neither where they came before the draw nor where they came during it, for a run without rows either."""
     house = House()
     house.engine.period = "2026-10"
-    grant = house.open()
+    house.open()
     assert house.ledger.asked["period"] == "2026-10"
+    for other in ("2026-11", "2026-09"):  # also an earlier one, should a clock have gone back
+        house.engine.period = "2026-10"
+        grant = house.open()
+        house.engine.period = other
+        with pytest.raises(EngineError):
+            grant.measure()
     house.engine.period = "2026-11"
-    with pytest.raises(EngineError):
-        grant.measure()
 
     def begun(engine: Any) -> str:
         engine.period = "2026-12"
