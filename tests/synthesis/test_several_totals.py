@@ -20,6 +20,7 @@ from discreet.synthesis.several import several
 from discreet.synthesis.synthetic_tables import SyntheticTables
 from kinds import some
 from related_tables import COLUMNS, NAMES, Rows, frames, said, shop
+from totals_tools import met
 
 SEX = {"by": ["sex"], "counts": {"F": 70, "M": 45, None: 5}}
 AGE: dict[str, Any] = {"type": "integer", "values": list(range(10))}
@@ -61,16 +62,6 @@ def curator(
         for name in NAMES
     }
     return discreet.Curator(tables, **{"epsilon": 50, "delta": 1e-5, "engine": {"memory_gib": 4}, **about})
-
-
-def met(release: Any, total: Any) -> None:
-    """The rows have exactly these counts: each that is declared, and no others."""
-    found = Counter(tuple(row[name] for name in total["by"]) for row in release.rows)
-    wanted: dict[tuple[Any, ...], int] = {}
-    for key, value in total["counts"].items():
-        for line, count in value.items() if isinstance(value, dict) else [((), value)]:
-            wanted[(key, *([line] if isinstance(value, dict) else []))] = count
-    assert found == {line: count for line, count in wanted.items() if count}
 
 
 def fits(release: SyntheticTables, orders: int = 6, items: int = 20) -> None:

@@ -27,6 +27,7 @@ from discreet.synthesis.totals import FixedTotals
 from discreet.trusted.ring_a.curves import mu_of_budget
 from kinds import examples, some
 from memory_measurer import Memory, counts, planned
+from totals_tools import met
 
 DELTA = Fraction(1, 10**9)
 DOMAIN = Domain.of({"a": 3, "b": 2, "c": 4, "d": 2})
@@ -67,16 +68,6 @@ def curator(frame: pd.DataFrame, totals: Any, **more: Any) -> discreet.Curator:
     known = {name: kind for name, kind in COLUMNS.items() if name in frame.columns}
     table = discreet.Table(frame, columns=known, one_row_per_person=True, totals=totals, **more)
     return discreet.Curator({"people": table}, epsilon=10, delta=1e-5, engine={"memory_gib": 4})
-
-
-def met(release: Any, total: Any) -> None:
-    """The rows have exactly these counts: each that is declared, and no others."""
-    found = Counter(tuple(row[name] for name in total["by"]) for row in release.rows)
-    wanted: dict[tuple[Any, ...], int] = {}
-    for key, value in total["counts"].items():
-        for line, count in value.items() if isinstance(value, dict) else [((), value)]:
-            wanted[(key, *([line] if isinstance(value, dict) else []))] = count
-    assert found == {line: count for line, count in wanted.items() if count}
 
 
 @settings(max_examples=examples(150, 10), deadline=None)

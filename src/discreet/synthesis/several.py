@@ -103,8 +103,7 @@ def several(
     of μ². A person weighs as much in one table as in another, so tables of many rows a person need no larger share.
     """
     tables = together(declaration, names)
-    totals = {one.table.name: known for one in tables if (known := _totals(declaration, one)) is not None}
-    below = rows_below(tables, totals, declaration.limits.memory_gib)
+    totals, below = _needed(declaration, tables)
     price = epsilon_of(declaration, epsilon)
     spend = delta_of(declaration, price, delta)
     budget = declaration.budget
@@ -183,8 +182,7 @@ def together(declaration: Declaration, names: Sequence[str]) -> tuple[RelatedTab
     same persons, what is declared of them cannot hold in all of them, or the rows of one person are too much work for
     the engine."""
     tables = related(declaration, names)
-    totals = {one.table.name: known for one in tables if (known := _totals(declaration, one)) is not None}
-    rows_below(tables, totals, declaration.limits.memory_gib)
+    _needed(declaration, tables)
     for one in tables:
         bound([one.counted], one.view, declaration.limits, list(declaration.tables.values()), _NoPublic())
     return tables
@@ -198,6 +196,15 @@ class _NoPublic:
 
     def longest(self, relation: Relation) -> Mapping[str, int]:
         raise NotImplementedError
+
+
+def _needed(
+    declaration: Declaration, tables: Sequence[RelatedTable]
+) -> tuple[Mapping[str, FixedTotals], Mapping[str, RowsBelow]]:
+    """The totals of the tables that have some, and what they need of the numbers of rows in each. Raises QuestionError
+    where no tables are such."""
+    totals = {one.table.name: known for one in tables if (known := _totals(declaration, one)) is not None}
+    return totals, rows_below(tables, totals, declaration.limits.memory_gib)
 
 
 def _totals(declaration: Declaration, one: RelatedTable) -> FixedTotals | None:
