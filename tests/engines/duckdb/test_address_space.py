@@ -32,6 +32,15 @@ def reserved(folder: Path, rows: int) -> int:
 
 
 def test_rows_take_no_more_of_the_address_space_than_of_memory(tmp_path: Path) -> None:
-    """160 MB of texts, of which the window holds a second copy while they are loaded. An allocator that retains what it
-    is given back took 180 to 380 MiB more of them, by chance; one that does not, less than 100."""
-    assert reserved(tmp_path / "many", 400) - reserved(tmp_path / "one", 1) < 128 * MIB
+    """160 MB of texts, of which the window holds a second copy while they are loaded. How many threads have an arena of
+    the allocator is chance, so the least of what they take is compared with the most that one row takes, over at most
+    five turns. In 21 turns many rows took 980 MiB or more 3 times, and one row less than 870 6 times: all of five turns
+    so, and the limit is passed, once in ten million. An allocator that retains what it is given back took 1,239 MiB or
+    more, beside 974 or less, in each of 9."""
+    many, one = list[int](), list[int]()
+    for turn in range(5):
+        many.append(reserved(tmp_path / f"many{turn}", 400))
+        one.append(reserved(tmp_path / f"one{turn}", 1))
+        if min(many) - max(one) < 128 * MIB:
+            break
+    assert min(many) - max(one) < 128 * MIB
