@@ -25,6 +25,7 @@ from discreet.synthesis.related import related
 from discreet.synthesis.several import several
 from discreet.synthesis.synthetic_tables import SyntheticTables
 from discreet.trusted.ring_a.curves import mu_of_budget
+from discreet.trusted.ring_c.coded import UNIT
 from kinds import some
 from related_tables import NAMES, Rows, curator, declaration, frames, said, shop
 
@@ -380,3 +381,11 @@ channel = { type = "text", values = ["web", "Laden ü"] }
         assert (
             10 < parts["F"].used == parts["M"].used < 30
         )  # each pays its own; with the other one's it would be twice that
+
+
+@pytest.mark.parametrize("orders", [3, UNIT])
+def test_marginals_count_persons_whatever_number_of_rows_a_person_may_have(orders: int) -> None:
+    """Also where a person has as many rows as a person weighs."""
+    with curator(shop(30), orders=orders) as holder:
+        told = holder.publish(["customers", "orders"], epsilon=1).tables["orders"].mechanisms
+    assert [one["unit"] for one in told] == ["1 row", "1 person, whose rows share it"]  # distances, and marginals

@@ -36,8 +36,10 @@ def content(
     left_out: Mapping[str, str],
     result: SynthesisResult,
     followed: Followed | None = None,
+    evenly: bool = False,
 ) -> ReleaseContent:
-    """The content of the release: its rows stand packed in `more`. Where rows follow one another, so do their times."""
+    """The content of the release: its rows stand packed in `more`. Where rows follow one another, so do their times.
+    `evenly`: what was measured are weights, by which persons weigh alike."""
     drawn = result.rows
     generator = np.random.default_rng(secrets.randbits(128))
     lines = {one.column.name: one.line for one in call.columns}
@@ -63,7 +65,6 @@ def content(
     }
     table |= {one.name: computed((one, parts), values) for one, parts in call.sums}
     names = [*coding.names, *(one.name for one, _ in call.sums)]
-    evenly = call.schedule.moved != call.schedule.rows_per_person
     return ReleaseContent(
         columns=names,
         types={
@@ -72,7 +73,7 @@ def content(
         },
         rows=(),
         cost=call.cost,
-        mechanisms=_mechanisms(call, result),
+        mechanisms=_mechanisms(call, result, evenly),
         bounds=[
             *_bounds(call, [one for one in coding.columns if one.column.name in lines], left_out),
             *([] if call.totals is None else call.totals.words(evenly)),
@@ -115,10 +116,9 @@ def content(
     )
 
 
-def _mechanisms(call: Publication, result: SynthesisResult) -> list[dict[str, str]]:
+def _mechanisms(call: Publication, result: SynthesisResult, evenly: bool) -> list[dict[str, str]]:
     person = rows_of_person(call.table)
     counted = "1 row" if person == 1 else f"{person} rows"
-    evenly = call.schedule.moved != call.schedule.rows_per_person
     unit, rows = ("1 person, whose rows share it", "1 person") if evenly else ("1 row", counted)
     scale = call.schedule.moved if evenly else 1
     found = [

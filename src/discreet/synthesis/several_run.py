@@ -227,7 +227,7 @@ def _content(
 ) -> ReleaseContent:
     """What is known of one table: its rows under made-up keys, what was measured, and bounds of its view's errors."""
     followed = _followed(one, coding, parents) if one.before else None
-    whole = content(each, coding, found.looks, {**one.left_out, **found.left_out}, result, followed)
+    whole = content(each, coding, found.looks, {**one.left_out, **found.left_out}, result, followed, one.evenly)
     columns = {column.name: column for column in one.table.columns}
     own = {
         each.column.name: whole.more["table"][each.column.name]
