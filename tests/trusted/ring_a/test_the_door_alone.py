@@ -231,11 +231,21 @@ class Late(BaseException):
         super().__init__("late")
 
 
-def test_an_interrupt_that_cannot_be_made_anew_takes_nothing_along() -> None:
-    """It is an interrupt of the keyboard then."""
+def failed() -> ValueError:
+    """An error with the frame that it came from."""
+    secret = 4711  # noqa: F841
+    try:
+        raise ValueError
+    except ValueError as error:
+        return error
+
+
+@pytest.mark.parametrize("end", [Late(), BaseExceptionGroup("several", [KeyboardInterrupt(), failed()])])
+def test_an_interrupt_that_cannot_be_made_anew_takes_nothing_along(end: BaseException) -> None:
+    """It is an interrupt of the keyboard then. Those that a group holds would bring their frames."""
     house = House()
     with pytest.raises(KeyboardInterrupt) as raised:
-        house.open(fails(Late())).measure()
+        house.open(fails(end)).measure()
     assert (raised.value.args, raised.value.__context__, raised.value.__cause__) == ((), None, None)
     assert "secret" not in {name for one in raised.traceback for name in one.frame.f_locals}
     assert house.written == [("fail", 7, ("people",))]

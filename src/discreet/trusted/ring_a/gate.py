@@ -226,9 +226,10 @@ def _end(ledger: BudgetLedger, reserves: set[int], running: set[int], owner: int
 
 
 def _anew(kind: type[BaseException], said: tuple[object, ...]) -> BaseException:
-    """An interrupt without the frames that it came from; one of the keyboard where its kind cannot be made so."""
+    """An interrupt without the frames that it came from, or that what it holds came from; one of the keyboard where its
+    kind cannot be made so."""
     try:
-        return kind(*said)
+        return kind(*said) if all(isinstance(one, int | str | None) for one in said) else KeyboardInterrupt()
     except Exception:
         return KeyboardInterrupt()
 
