@@ -98,6 +98,7 @@ class OpenedContribution:
 
     @property
     def loss(self) -> Loss:
+        """What the party's ledger is charged with."""
         return self._session.mechanism.loss()
 
     def charge(self) -> None:

@@ -32,6 +32,7 @@ class Lock:
         self._lock.release()
 
     def renew(self) -> None:
+        """A lock that nobody holds, in the place of the one there was: for a forked child."""
         self._lock = threading.RLock()
 
 

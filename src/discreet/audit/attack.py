@@ -115,6 +115,7 @@ class Neighbour:
         }
 
     def groups(self) -> set[tuple[Any, ...]]:
+        """The keys of all groups that the engine gave, under whichever salt."""
         return {plain(keys) for run in self.runs or () for keys, _ in run}
 
 

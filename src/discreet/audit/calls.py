@@ -131,6 +131,8 @@ class Expressions:
         return f"CAST({name.text} AS {word})"
 
     def constant(self, kind: Type) -> str:
+        """A constant of a type as SQL: mostly an edge value, now and then NULL, but for dates and timestamps. A text or
+        a number that no question may hold is replaced by one that it may."""
         if kind is Type.BOOLEAN:
             return str(self.pick(["(1 > 0)", "(NULL = 1)", "TRUE", "TRUE", "FALSE"]))
         if self.chance(0.05) and kind not in MOMENTS:

@@ -86,6 +86,7 @@ class Result:
     draws: int = 0
 
     def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON; what was found is a text where it is infinite."""
         claim = self.claim
         claimed: dict[str, object] = {"delta": claim.delta}
         claimed |= {"epsilon": claim.epsilon} if claim.mu is None else {"mu": claim.mu}

@@ -20,6 +20,7 @@ class Guesses:
 
     @property
     def success(self) -> float:
+        """The share of right guesses."""
         return self.right / self.of
 
     def at_most(self, miss: float = 0.05) -> float:

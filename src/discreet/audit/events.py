@@ -61,14 +61,17 @@ def fine(outcome: Any) -> bool | None:
 
 
 def number(outcome: Any) -> float | None:
+    """The outcome as a number; None where it is none, as a boolean is."""
     return float(outcome) if isinstance(outcome, int | float) and not isinstance(outcome, bool) else None
 
 
 def label(outcome: Any) -> Hashable:
+    """The outcome, or in words where it has no hash."""
     return outcome if isinstance(outcome, Hashable) else repr(outcome)
 
 
 def kind(outcome: Any) -> str:
+    """The outcome's type, or that of the error that was raised instead."""
     return outcome.error if isinstance(outcome, Raised) else type(outcome).__name__
 
 

@@ -177,6 +177,8 @@ class Course:
     order: tuple[tuple[Loss, int], ...] = ()
 
     def play(self) -> Result:
+        """Plays the `menu` in the best way for the analyst, in `rounds`, or without one the `order` as it stands; what
+        is found is the δ at the claim's ε."""
         if self.menu:
             found = best(self.guard, self.menu, self.rounds, self.claim.epsilon)
             event = f"the best of all orders of {len(self.menu)} releases, {self.rounds} rounds"

@@ -107,6 +107,8 @@ class Maker(Expressions):
         return self.table(self.pick(held or self.private))
 
     def joined(self, depth: int) -> From:
+        """Two sources, the second at times public, joined on what meets, on a condition, or both; or a CROSS JOIN with
+        a public one."""
         left = self.renamed(self.single(depth - 1))
         public = bool(self.public) and self.chance(0.4)
         right = self.renamed(self.lookup() if public else self.single(depth - 1))
@@ -151,6 +153,8 @@ class Maker(Expressions):
         )
 
     def where(self, source: From, share: float = 0.5) -> str:
+        """WHERE, or nothing: a condition on the row with the chance `share`, at times one on the person or on public
+        values."""
         parts = [self.condition(source.names)] if self.chance(share) else []
         if source.persons and self.chance(0.2):
             among = self.people(0)
@@ -221,6 +225,7 @@ class Maker(Expressions):
         return f"{word}({one})", Type.NUMBER if word == "AVG" else kind
 
     def subquery(self, head: str, items: Sequence[Item], tail: str) -> From:
+        """A subquery as a source, with the items that it selects for columns."""
         listed = ", ".join(f"{item.text} AS {item.name}" for item in items)
         names = tuple(Name(item.name, item.type, item.person) for item in items)
         return From(f"({head}{listed}{tail})", names)

@@ -58,6 +58,7 @@ class AskedAggregate:
 
     @property
     def private(self) -> bool:
+        """Whether the values of some key are not declared."""
         return any(key.keys() is None for key in self.keys)
 
 

@@ -40,6 +40,7 @@ class ReportLine:
 
     @property
     def broken(self) -> tuple[Result, ...]:
+        """The results by which the claim does not hold."""
         return tuple(result for result in self.results if result.broken)
 
 
@@ -66,9 +67,11 @@ class Report:
 
     @property
     def draws(self) -> int:
+        """How many draws were made for all results, on both neighbours."""
         return sum(result.draws for result in self.results)
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, with the chance of a false alarm and the confidence of lower bounds."""
         return {
             "findings": [result.to_dict() for result in self.findings],
             "results": [result.to_dict() for result in self.results],

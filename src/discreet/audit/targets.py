@@ -84,6 +84,7 @@ class ExactAttack:
     tests: int = 0
 
     def attack(self, miss: float) -> Result:  # noqa: ARG002 - no chance takes part
+        """The largest loss of all pairs; no chance takes part."""
         return exact.held(self.subject, self.claim, self.pairs())
 
 
@@ -101,6 +102,7 @@ class Fitted:
     tests: int = 1
 
     def attack(self, miss: float) -> Result:
+        """Whether the draws fit the distribution: the claim is broken where the p-value is below `miss`."""
         drawn = self.draw(self.draws)
         if self.law is not None:
             found = fit.of_numbers(drawn, self.law)

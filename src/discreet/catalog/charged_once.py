@@ -23,9 +23,11 @@ class PartReader:
     faults: list[Fault]
 
     def fault(self, key: str, message: str, fix: str) -> None:
+        """Notes what is wrong with a key of the part, or with the whole of it where the key is ""."""
         self.faults.append(Fault(f"{self.where}.{key}" if key else self.where, message, fix))
 
     def count(self, key: str, most: int, example: int) -> int:
+        """A whole number from 1 to `most`; 1, and a fault is noted, where it is none."""
         value = self.raw.get(key)
         if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most:
             return value
@@ -66,6 +68,7 @@ class PartReader:
         return price
 
     def epsilon(self, budget: Budget, what: str, example: str) -> Fraction:
+        """The part's ε, above 0 and at most the budget's; all of that, and a fault is noted, where it is none."""
         return self.price("epsilon", budget.epsilon, f"the price of {what}, above 0 and at most the budget", example)
 
     def key(self, base: Path, beside: Path | None, whose: str, what: str, example: str) -> Path:

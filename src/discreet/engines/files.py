@@ -116,6 +116,8 @@ def check_gzip(source: Source) -> None:
 
 
 def check_columns(table: Table, names: Sequence[str]) -> None:
+    """Raises DeclarationError "columns" where a declared column is missing among these names, or is there more than
+    once. Upper and lower case are the same."""
     faults = []
     for column in table.columns:
         where = f"tables.{table.name}.columns.{column.name}"
@@ -142,5 +144,6 @@ _READABLE = {
 
 
 def unreadable(source: Source) -> DeclarationError:
+    """The error for a source that cannot be read; it quotes nothing that stands there."""
     message = f"{words_of(source)} cannot be read as {'a table' if source.kind is SourceKind.FRAME else source.kind}"
     return DeclarationError([Fault("source", message, _READABLE[source.kind])], code="unreadable")

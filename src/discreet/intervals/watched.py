@@ -30,6 +30,7 @@ class Watched:
         raise ValueError("an answer of a synthetic state is not drawn from exact numbers")
 
     def describe(self) -> str:
+        """In words, the threshold up to which answers were found right, in rows, and the scale of the noise."""
         return (
             f"the synthetic state (private multiplicative weights), found right to within {self.of.threshold:,} rows by"
             f" above threshold with noise of scale {figure(self.scale)}"

@@ -47,10 +47,13 @@ class Aggregation:
 
     @property
     def mechanism(self) -> Laplace | PermuteAndFlip:
+        """What hides the blocks: for a mean, noise of scale width/ε in steps of the lattice; else permute-and-flip with
+        ε."""
         return Laplace(self.lattice.width / self.epsilon) if self.aggregate == "mean" else PermuteAndFlip(self.epsilon)
 
     @property
     def cost(self) -> Cost:
+        """Pure ε, with no δ."""
         return Cost(epsilon=float(self.epsilon), delta=0.0)
 
     @property

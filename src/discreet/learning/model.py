@@ -39,6 +39,7 @@ class Fit:
 
     @property
     def cost(self) -> Cost:
+        """ε and δ of the whole run, with that of the noisy number of persons."""
         return Cost(epsilon=float(self.epsilon), delta=float(self.delta))
 
     @property

@@ -95,23 +95,28 @@ class Response:
 
     @property
     def outputs(self) -> int:
+        """As many reports as answers."""
         return self.inputs
 
     @property
     def whole(self) -> int:
+        """How many equally likely cases there are: A + (k − 1)·B."""
         return self.odds[0] + (self.inputs - 1) * self.odds[1]
 
     supported = 1
 
     @property
     def truth(self) -> Fraction:
+        """p = A/(A + (k − 1)·B)."""
         return Fraction(self.odds[0], self.whole)
 
     @property
     def other(self) -> Fraction:
+        """q = B/(A + (k − 1)·B)."""
         return Fraction(self.odds[1], self.whole)
 
     def draw(self, answer: int, words: Words) -> int:
+        """A report: by one uniform number below `whole` the truth, or one of the others."""
         likely, unlikely = self.odds
         place = below(words, self.whole) - likely
         if place < 0:
@@ -123,9 +128,11 @@ class Response:
         return [self.odds[0] if report == answer else self.odds[1] for report in range(self.inputs)]
 
     def supports(self, counts: Counts) -> Counts:
+        """The counts themselves: each report supports the answer of its number."""
         return counts
 
     def rows(self, answers: Sequence[int]) -> NDArray[np.bool_]:
+        """Which reports support each of these answers, each its own alone: answers × outputs."""
         same: NDArray[np.bool_] = np.asarray(answers)[:, None] == np.arange(self.outputs)
         return same
 
@@ -158,10 +165,12 @@ class Projective:
 
     @cached_property
     def outputs(self) -> int:
+        """K, the number of points."""
         return points(self.prime, self.dimension)
 
     @cached_property
     def supported(self) -> int:
+        """c, how many reports support one value."""
         return points(self.prime, self.dimension - 1)
 
     @cached_property
@@ -171,18 +180,22 @@ class Projective:
 
     @cached_property
     def whole(self) -> int:
+        """Z = cA + (K − c)B."""
         return self.supported * self.odds[0] + (self.outputs - self.supported) * self.odds[1]
 
     @cached_property
     def truth(self) -> Fraction:
+        """p = cA/Z."""
         return Fraction(self.supported * self.odds[0], self.whole)
 
     @cached_property
     def other(self) -> Fraction:
+        """q = (iA + (c − i)B)/Z."""
         kept = self.shared * self.odds[0] + (self.supported - self.shared) * self.odds[1]
         return Fraction(kept, self.whole)
 
     def draw(self, answer: int, words: Words) -> int:
+        """A report: by one uniform number below Z a point orthogonal to the value, or one of the others."""
         q, (likely, unlikely) = self.prime, self.odds
         x = vector(q, self.dimension, answer)[::-1]
         first = x.index(1)
@@ -203,6 +216,7 @@ class Projective:
         return [self.odds[0] if holds else self.odds[1] for holds in self.rows([answer])[0].tolist()]
 
     def rows(self, answers: Sequence[int]) -> NDArray[np.bool_]:
+        """Which reports support each of these answers, being orthogonal to it: answers × outputs."""
         values = np.array([vector(self.prime, self.dimension, answer)[::-1] for answer in answers])
         reports = digits(self.prime, self.dimension)
         orthogonal: NDArray[np.bool_] = values @ reports.T % self.prime == 0
@@ -296,22 +310,27 @@ class Hashed:
 
     @property
     def inputs(self) -> int:
+        """The buckets, as answers of `inner`."""
         return self.buckets
 
     @property
     def outputs(self) -> int:
+        """How many reports there are: a bucket with each seed."""
         return self.seeds * self.buckets
 
     @property
     def inner(self) -> Response:
+        """The response by which a bucket is reported."""
         return Response(self.buckets, self.odds)
 
     @property
     def truth(self) -> Fraction:
+        """p, that of `inner`."""
         return self.inner.truth
 
     @property
     def other(self) -> Fraction:
+        """q = 1/buckets: with this chance another text falls into the reported bucket."""
         return Fraction(1, self.buckets)
 
     def draw(self, answer: int, words: Words) -> int:

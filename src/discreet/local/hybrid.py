@@ -44,14 +44,17 @@ class Hybrid:
 
     @property
     def inputs(self) -> int:
+        """N + 1 answers."""
         return self.steps + 1
 
     @property
     def window(self) -> int:
+        """J, how many reports the window has."""
         return self.steps * self.stride + self.width
 
     @property
     def outputs(self) -> int:
+        """J + 2 reports."""
         return self.window + 2
 
     @cached_property
@@ -61,9 +64,11 @@ class Hybrid:
 
     @cached_property
     def pair(self) -> int:
+        """N(A + B), how many equally likely cases the two answers have."""
         return self.steps * sum(self.odds)
 
     def draw(self, answer: int, words: Words) -> int:
+        """A report: through the window in `mix` of 2^20 cases, else one of the two answers."""
         likely, unlikely = self.odds
         if below(words, UNIT) >= self.mix:
             high = answer * likely + (self.steps - answer) * unlikely
@@ -76,6 +81,7 @@ class Hybrid:
         return instead + (self.width if instead >= start else 0)
 
     def weights(self, answer: int) -> list[int]:
+        """How many of 2^20·T·N(A + B) equally likely cases give each report: the window's, then J and J + 1."""
         (likely, unlikely), start = self.odds, answer * self.stride
         inside = range(start, start + self.width)
         window = [likely if report in inside else unlikely for report in range(self.window)]
@@ -119,6 +125,7 @@ class Hybrid:
         return max(self.variance(0), self.variance(self.steps // 2))
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, without the odds."""
         return {
             "mechanism": self.name,
             "inputs": self.inputs,

@@ -73,6 +73,8 @@ class Purse:
 
     @property
     def secret(self) -> bytes:
+        """The device's secret, `SECRET` bytes. Raises LedgerError "storage" where it cannot be read, "corrupt" where it
+        is none."""
         with self._translated():
             found = self._connection.execute("SELECT bytes FROM secret").fetchall()[0][0]
         if not isinstance(found, bytes) or len(found) != SECRET:

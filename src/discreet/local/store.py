@@ -152,6 +152,7 @@ class Store:
         self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {statement}")
 
     def query(self, statement: str) -> list[tuple[Any, ...]]:
+        """The rows of one SELECT, as `table` has them. Raises QuestionError."""
         return self.table(statement)[1]
 
     @_alone

@@ -31,6 +31,7 @@ class Domain:
 
     @staticmethod
     def of(sizes: Mapping[str, int]) -> Domain:
+        """The columns in the order of the mapping, each with its number of cells."""
         return Domain(tuple(sizes), tuple(sizes.values()))
 
     @cached_property
@@ -42,9 +43,11 @@ class Domain:
         return self.sizes[self.place[name]]
 
     def shape(self, clique: Clique) -> tuple[int, ...]:
+        """How many cells each of a clique's columns has: the shape of its marginal."""
         return tuple(self.size(name) for name in clique)
 
     def cells(self, clique: Clique) -> int:
+        """How many cells a clique's marginal has."""
         return math.prod(self.shape(clique))
 
     def clique(self, names: Iterable[str]) -> Clique:

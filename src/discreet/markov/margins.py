@@ -74,6 +74,7 @@ class Margins:
 
     @cached_property
     def tree(self) -> JunctionTree:
+        """A junction tree that holds every margin and all zeros, over classes."""
         return junction_tree(self.domain, [*self.counts, *self.zeros])
 
     @cached_property

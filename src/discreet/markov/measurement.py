@@ -88,6 +88,7 @@ class Average:
 
     @staticmethod
     def of(repetitions: Sequence[MarginalMeasurement]) -> Average:
+        """The average of measurements of one clique, in counts of the first one's shape; its σ is 1/√Σ 1/σ²."""
         precisions = [1 / float(one.sigma) ** 2 for one in repetitions]
         total = sum(precisions)
         values = sum(

@@ -30,6 +30,7 @@ class JunctionTree:
 
     @property
     def largest(self) -> Clique:
+        """The clique with the most cells."""
         return max(self.cliques, key=lambda clique: self.domain.cells(clique))
 
     @cached_property
@@ -86,12 +87,14 @@ class Graph:
 
     @staticmethod
     def of(domain: Domain, cliques: Iterable[Clique]) -> Graph:
+        """The graph in which the columns of each of these cliques stand together."""
         graph = Graph(domain, tuple(1 << place for place in range(len(domain.names))), {})
         for clique in cliques:
             graph = graph.joined(clique)
         return graph
 
     def mask(self, clique: Clique) -> int:
+        """The columns as bits, by their places in the domain."""
         return sum(1 << self.domain.place[name] for name in clique)
 
     def joined(self, clique: Clique) -> Graph:
@@ -109,6 +112,7 @@ class Graph:
         return found
 
     def cells(self, masks: Iterable[int]) -> int:
+        """How many cells several sets of columns have, added up."""
         return sum(map(self.size, masks))
 
     def triangulated(self) -> list[int]:
@@ -151,6 +155,7 @@ class Graph:
 
 
 def members(mask: int) -> list[int]:
+    """The places of the bits that are set, in ascending order."""
     found = []
     while mask:
         low = mask & -mask

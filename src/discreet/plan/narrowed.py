@@ -125,6 +125,7 @@ def narrowed(key: Key, expression: Expression, predicates: Sequence[Expression],
 
 
 def may_be_true(values: Values) -> bool:
+    """Whether TRUE is among the values that a condition may have."""
     return values is None or True in values
 
 

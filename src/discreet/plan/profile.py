@@ -223,6 +223,7 @@ class Histogram:
         return self.ends(passed[-1])[1] if passed else None
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, for `from_dict`; fractions as texts, exactly."""
         return {
             "what": self.wanted.what,
             "columns": list(self.wanted.columns),
@@ -234,6 +235,7 @@ class Histogram:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """The histogram that `to_dict` wrote."""
         return cls(
             Wanted(plain["what"], tuple(plain["columns"])),
             tuple(plain["buckets"]),
@@ -261,6 +263,7 @@ class Profile:
 
     @property
     def rows(self) -> Histogram | None:
+        """Of the number of rows; None where none was released."""
         return self._of("rows", ())
 
     def groups(self, columns: Sequence[str]) -> Histogram | None:
@@ -268,6 +271,7 @@ class Profile:
         return self._of("groups", columns)
 
     def size(self, column: str) -> Histogram | None:
+        """Of the sizes of a column's values; None where none was released."""
         return self._of("size", (column,))
 
     def _of(self, what: str, columns: Sequence[str]) -> Histogram | None:

@@ -50,6 +50,7 @@ class Followed(Enum):
 
     @property
     def boxed(self) -> bool:
+        """Whether an interval stands beside the column."""
         return self in (Followed.BOXED, Followed.PASSED)
 
 

@@ -42,6 +42,7 @@ class ReleasedTable:
 
     @property
     def box(self) -> Box:
+        """What is known of the columns as they were released, by names in lower case."""
         known = {**dict.fromkeys(self.noisy, Followed.PASSED), **dict.fromkeys(self.unknown, Followed.UNKNOWN)}
         return Box(tuple((name.lower(), known.get(name, Followed.EXACT)) for name, _ in self.columns), self.found)
 

@@ -56,6 +56,7 @@ class ProfileCall:
 
     @property
     def cost(self) -> Cost:
+        """Of all histograms together: pure ε, with no δ."""
         return Cost(epsilon=float(self.epsilon), delta=0.0)
 
     @property

@@ -55,6 +55,8 @@ _SOME: dict[Type, Value] = {
 
 
 def main() -> None:
+    """Takes the declaration, then answers one text after another until there are no more. The system ends the process
+    at the limits of one text."""
     requests, answers = serve()
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     declaration: Declaration = pickle.load(requests)  # from the curator: no text has been here yet

@@ -56,6 +56,7 @@ class ExponentialDraws(Selection):
             raise ValueError("draws must not be negative")
 
     def loss(self) -> Batch:
+        """Of all draws: a batch of bounded ranges of ε each."""
         return Batch((BoundedRange(self.epsilon),) * self.draws)
 
     @property

@@ -51,6 +51,7 @@ class PartitionSelection:
             raise ValueError("cells must be at least 1")
 
     def loss(self) -> Approximate:
+        """ε but for an event of probability δ, for all groups of a person together."""
         return Approximate(self.epsilon, self.delta)
 
     @property
@@ -73,6 +74,7 @@ class PartitionSelection:
         return shown
 
     def describe(self) -> str:
+        """In words, from how many persons on a group is shown at least half the time, and from how many always."""
         table = self.table
         half = bisect_left(table, CERTAIN // 2)
         return f"groups of {half} persons shown at least half the time, of {len(table) - 1} always"

@@ -86,6 +86,7 @@ class RandomisedResponse:
         return Fraction(spread, gain * gain)
 
     def describe(self) -> str:
+        """The mechanism in words, with the probability of the truth."""
         return f"{self.name}, the truth with probability {self.truth / (1 << self.bits):.6g}"
 
 

@@ -100,6 +100,7 @@ class LeftOut:
         return self.words if self.question is None else f"{self.words}; how much: {self.question}"
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON. `at_least` is left out where it is not known, as older releases have it."""
         known = {one.name: getattr(self, one.name) for one in fields(self)}
         if self.at_least is None:  # what was stored before there were profiles has no such word
             del known["at_least"]

@@ -36,6 +36,7 @@ class LimitOption:
     shown_from: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         return {
             "option": self.option,
             "limit": self.limit,

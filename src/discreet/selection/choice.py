@@ -41,10 +41,12 @@ class Select:
 
     @property
     def loss(self) -> Loss:
+        """Of the choice, that of its mechanism."""
         return self.mechanism.loss()
 
     @property
     def cost(self) -> Cost:
+        """Pure ε, with no δ."""
         return Cost(epsilon=float(self.epsilon), delta=0.0)
 
     @property

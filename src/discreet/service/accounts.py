@@ -106,6 +106,7 @@ class Token:
 
     @property
     def holds(self) -> bool:
+        """Whether it was not revoked, and has not expired by now."""
         return self.revoked is None and (self.expires is None or time.time() < self.expires)
 
     def to_dict(self) -> dict[str, Any]:

@@ -174,11 +174,13 @@ class Server(uvicorn.Server):  # type: ignore[misc]
         self._beside = beside
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begins what runs beside it, and then takes connections, counted."""
         for one in self._beside:
             await one.start()
         await super().startup([self._connections.listening(one) for one in sockets or ()])
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Hastens what is open, ends what runs beside it, and then the server."""
         self._connections.hasten()
         for one in self._beside:
             await one.stop()

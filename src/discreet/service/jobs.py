@@ -166,6 +166,7 @@ class Job:
 
     @property
     def state(self) -> str:
+        """In one word: running, done, failed, or lost."""
         if self.ended:
             return "done" if self.problem is None else "failed"
         return "lost" if self.lost else "running"

@@ -302,6 +302,8 @@ class ExpressionReader:
         return self.choice("case", arguments, slice(1, -1, 2), node)
 
     def choice(self, operator: str, arguments: list[Expression], results: slice, node: exp.Expression) -> Expression:
+        """A call that gives one of several values: the `results` among the arguments and the last one, made alike.
+        Raises QuestionError where they cannot be, or are all NULL."""
         chosen = [*arguments[results], arguments[-1]]
         alike = self.alike(chosen, node)
         arguments[results], arguments[-1] = alike[:-1], alike[-1]

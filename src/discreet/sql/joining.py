@@ -226,4 +226,5 @@ def names_of(left: Scope, right: Scope) -> str:
 
 
 def is_true(expression: Expression) -> bool:
+    """Whether it is the literal TRUE."""
     return isinstance(expression, Literal) and expression.value is True

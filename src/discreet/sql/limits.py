@@ -192,6 +192,7 @@ class Counted(Parser):
         super()._advance(times)
 
     def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
+        """The trees of a text, in at most so many steps as `STEPS` says. Raises Endless beyond."""
         least, more = STEPS
         self.left = least + more * len(raw_tokens)
         return super().parse(raw_tokens, sql)

@@ -163,6 +163,8 @@ def _one_of(constant: Expression, known: Sequence[str], column: str) -> None:
 
 
 def common_type(sides: Sequence[Expression], node: exp.Expression) -> Type:
+    """The type of values that are alike: NUMBER where whole numbers are among numbers; NULL has none. Raises
+    QuestionError where all are NULL."""
     kinds = {side.type for side in sides if not is_null(side)}
     if not kinds:
         raise refused(node, "let some branch be other than NULL")
@@ -172,20 +174,25 @@ def common_type(sides: Sequence[Expression], node: exp.Expression) -> Type:
 
 
 def is_null(expression: Expression) -> bool:
+    """Whether it is the literal NULL."""
     return isinstance(expression, Literal) and expression.value is None
 
 
 def place(node: exp.Expression) -> str:
+    """Where an error is: the first 60 characters of what the node says."""
     return node.sql()[:60]
 
 
 def text_value(value: str, node: exp.Expression) -> str:
+    """The text as it is. Raises QuestionError "type" where NUL is in it."""
     if "\x00" in value:
         raise QuestionError("type", "a string cannot contain NUL", where=node.key, fix="leave it out")
     return value
 
 
 def number_value(text: str, node: exp.Expression) -> Literal:
+    """The number as it is written, exactly: of digits alone an integer. Raises QuestionError "number" where it is none,
+    from 10^300 on, and below 10^−299 unless it is 0."""
     try:
         value = Decimal(text)
         if not value.is_finite() or (value and not -300 < value.adjusted() < 300):

@@ -45,6 +45,7 @@ class Scope:
 
     @property
     def shape(self) -> RelationShape:
+        """What follows for the relation from declarations alone."""
         return shape(self.relation)
 
     def read(self, node: exp.Column) -> Expression:

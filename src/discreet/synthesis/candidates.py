@@ -44,6 +44,7 @@ class Room:
     needed: dict[Clique, int] = field(default_factory=dict)
 
     def add(self, clique: Clique) -> None:
+        """Takes a clique into the graph: what others need is counted beside it from now on."""
         self.graph = self.graph.joined(clique)
 
     def apart(self, pairs: Sequence[Clique]) -> list[int]:

@@ -102,6 +102,7 @@ class NoisyHistogram:
 
     @property
     def ends(self) -> list[Fraction]:
+        """The ends of the cells, from the line's low to its end: one more than there are cells."""
         return [self.line.low, *self.cuts, self.line.end()]
 
 

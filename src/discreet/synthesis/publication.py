@@ -96,6 +96,7 @@ class Publication:
 
     @property
     def cost(self) -> Cost:
+        """ε and δ of the whole run."""
         return Cost(epsilon=float(self.epsilon), delta=float(self.delta))
 
     @property

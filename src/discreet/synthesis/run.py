@@ -155,14 +155,17 @@ class InTurns:
     """Whether marginals are of weights, by which persons weigh alike."""
 
     def find(self, question: QuestionMeasurement) -> Noisy:
+        """`Marginals.find`, in its turn."""
         with self.turn():
             return self.run.find(question)
 
     def code(self, coding: Coding) -> None:
+        """`Marginals.code` for this table, in its turn."""
         with self.turn():
             self.run.code(coding, self.table, evenly=self.evenly)
 
     def measure(self, clique: Clique, sigma: Fraction) -> NDArray[np.int64]:
+        """`Marginals.measure`, in its turn."""
         with self.turn():
             return self.run.measure(clique, sigma)
 
@@ -174,10 +177,12 @@ class InTurns:
         weights: Sequence[int],
         penalties: Sequence[int],
     ) -> int:
+        """`Marginals.select`, in its turn."""
         with self.turn():
             return self.run.select(epsilon, candidates, predictions, weights, penalties)
 
     def distances(self, cliques: Sequence[Clique], answers: Sequence[NDArray[np.int64]], sigma: Fraction) -> list[int]:
+        """`Marginals.distances`, in its turn."""
         with self.turn():
             return self.run.distances(cliques, answers, sigma)
 

@@ -175,6 +175,7 @@ class Schedules:
 
     @property
     def parts(self) -> tuple[Single, ...]:
+        """The losses of all schedules, one after another."""
         return tuple(part for one in self.each for part in one.parts)
 
     @property

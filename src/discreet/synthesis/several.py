@@ -65,6 +65,7 @@ class SeveralPublication:
 
     @property
     def cost(self) -> Cost:
+        """ε and δ of the one batch, as each table's publication states them."""
         return self.each[0].cost
 
     @property

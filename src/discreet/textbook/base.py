@@ -33,6 +33,7 @@ MOST_ANSWERS = 10_000_000
 
 
 def uniform(size: int) -> tuple[int, ...]:
+    """The same weight for each of so many queries."""
     return (1,) * size
 
 
@@ -197,6 +198,8 @@ class BaseGenerator(Generator):
         return k, 2 * scale * (math.log(k) + failing)
 
     def explain(self, rows: int) -> str:
+        """The parameters, Theorem 6.6 for a public number of rows, our bound, and the price, in words; and whether the
+        bound says anything for a database of so many rows."""
         k, width = self.theorem(rows)
         lines = [
             f"k = {self.k:,} queries drawn, noise of scale b = {float(self.b * self.queries.step):.6g}",

@@ -143,6 +143,8 @@ class Boosting:
         return rounds, 4 * float(STEP) * rounds * self.queries.sensitivity / each_epsilon
 
     def explain(self, rows: int) -> str:
+        """The parameters, the book's constants beside ours, our bound, and the price, in words; and whether the bound
+        says anything for a database of so many rows."""
         rounds, width = self.theorem()
         generator, step = self.generator, float(self.queries.step)
         lines = [

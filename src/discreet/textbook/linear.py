@@ -106,6 +106,7 @@ class LinearProgram(Construction):
         return max(1, noise + self.rows_width(2))
 
     def loss(self) -> Batch:
+        """Of the number of rows, and of all counts together."""
         return Batch((self.rows_loss, together(self.rest_epsilon, self.delta, self.queries.size / self.b)))
 
     def bound(self, rows: int) -> float:
@@ -118,6 +119,8 @@ class LinearProgram(Construction):
         return float(3 * self.alpha + solver(rows))
 
     def explain(self, rows: int) -> str:
+        """The noise, α as a share of the rows, our bound, and the price, in words; and whether the bound says anything
+        for a database of so many rows."""
         share = self.alpha / max(1, rows)
         lines = [
             f"{self.queries.size:,} counting queries, noise of scale b = {float(self.b):.6g} persons",
@@ -128,6 +131,8 @@ class LinearProgram(Construction):
         return explained(title, lines, self.bound(rows), rows, rows, self.beta, "all counts are")
 
     def release(self, database: Database) -> Synopsis:
+        """The synthetic database and the noisy number of rows. Raises QuestionError where the database is over another
+        universe than the queries."""
         of_this_universe(database, self.queries)
         rows = self.noisy_rows(database)
         noisy = Laplace(self.b).release(self.queries.answers(database.counts))
@@ -200,6 +205,8 @@ class FractionalGenerator(Generator):
         return float(self.tolerance(rows + self.rows_width(4)))
 
     def explain(self, rows: int) -> str:
+        """The parameters, our bound, and the price, in words; and whether the bound says anything for a database of so
+        many rows."""
         lines = [
             f"k = {self.k:,} queries drawn, noise of scale b = {float(self.b):.6g} persons",
             f"the synthesiser's 3 alpha = {3 * self._synthesis:,} persons",

@@ -80,6 +80,7 @@ class SmallDatabase(Construction):
         return ExponentialMechanism(self.rest_epsilon, self.m)
 
     def loss(self) -> Batch:
+        """Of the number of rows, and of the one choice."""
         return Batch((self.rows_loss, BoundedRange(self.rest_epsilon)))
 
     def bound(self, rows: int) -> float:
@@ -101,6 +102,8 @@ class SmallDatabase(Construction):
         return float(self.alpha) + 2 * (logs + math.log(1 / self.beta)) / (float(self.epsilon) * max(1, rows))
 
     def explain(self, rows: int) -> str:
+        """How many databases there are, Proposition 4.4 for a public number of rows, our bound, and the price, in
+        words; and whether the bound says anything for a database of so many rows."""
         lines = [
             f"{self.databases:,} databases of m = {self.m:,} rows, the best within alpha = {float(self.alpha):.4g}",
             f"Proposition 4.4 for a public number of rows: {self.theorem(rows):.4g} of the rows",
@@ -110,6 +113,8 @@ class SmallDatabase(Construction):
         return explained(title, lines, self.bound(rows), rows, rows, self.beta, "all counts are")
 
     def release(self, database: Database) -> Synopsis:
+        """The small database that was chosen, and the noisy number of rows. Raises QuestionError where the database is
+        over another universe than the queries."""
         of_this_universe(database, self.queries)
         rows = self.noisy_rows(database)
         small = self.candidates()

@@ -144,6 +144,7 @@ class Meeting:
         return True
 
     async def close(self, *, end: bool) -> None:
+        """Lets all connections go; with `end` each party is told that the session ends."""
         await asyncio.gather(*(link.close(end=end) for link in self.links.values()))
 
 

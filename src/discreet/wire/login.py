@@ -53,6 +53,7 @@ class Verifier:
 
     @staticmethod
     def read(text: str) -> Verifier:
+        """A token's verifier as it is stored: the two keys stand in base64 behind its last $."""
         keys = text.split("$")[2].split(":")
         return Verifier(text, *(base64.b64decode(one) for one in keys))
 
@@ -72,6 +73,7 @@ class Login:
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
+        """What the server offers, first what binds the certificate."""
         return (PLAIN,) if self._bound is None else (PLUS, PLAIN)
 
     def first(self, mechanism: str, said: str) -> str:

@@ -25,6 +25,7 @@ class Body:
         self._at = 0
 
     def take(self, length: int) -> bytes:
+        """So many bytes more. Raises Trouble 08P01 where there are fewer."""
         if not 0 <= length <= len(self._content) - self._at:
             raise broken()
         self._at += length
@@ -35,10 +36,12 @@ class Body:
         self._at = 0
 
     def int16(self) -> int:
+        """A whole number of two bytes with its sign, the highest byte first."""
         (number,) = struct.unpack("!h", self.take(2))
         return int(number)
 
     def int32(self) -> int:
+        """A whole number of four bytes with its sign, the highest byte first."""
         (number,) = struct.unpack("!i", self.take(4))
         return int(number)
 
@@ -59,9 +62,11 @@ class Body:
         return utf8(content)
 
     def rest(self) -> bytes:
+        """All bytes that are left."""
         return self.take(len(self._content) - self._at)
 
     def end(self) -> None:
+        """Raises Trouble 08P01 where something is left."""
         if self._at != len(self._content):
             raise broken()
 
@@ -78,6 +83,7 @@ def utf8(content: bytes) -> str:
 
 
 def broken() -> Trouble:
+    """The error for a message that is not as it must be; it ends the connection."""
     return Trouble("08P01", "this message is not as the protocol has it", fatal=True)
 
 
@@ -111,6 +117,7 @@ class Parse:
 
 
 def parse(body: Body) -> Parse:
+    """A Parse message. Raises Trouble 08P01 where it is not as it must be."""
     name, text = body.text(), body.text()
     types = [body.int32() & 0xFFFFFFFF for _ in range(body.count())]
     body.end()
@@ -129,6 +136,8 @@ class Bind:
 
 
 def bind(body: Body) -> Bind:
+    """A Bind message. Raises Trouble 08P01 where it is not as it must be, and where its formats are neither none, nor
+    one, nor one for each value."""
     portal, statement = body.text(), body.text()
     formats = _formats(body)
     values: list[bytes | None] = []
@@ -176,10 +185,12 @@ def format_of(formats: Sequence[int], place: int) -> int:
 
 
 def message(kind: bytes, content: bytes = b"") -> bytes:
+    """One message: its kind, the length of what follows, itself included, and the content."""
     return kind + struct.pack("!i", len(content) + 4) + content
 
 
 def zero_ended(text: str) -> bytes:
+    """A text in UTF-8 with a zero byte behind it; those within it are left out."""
     return text.replace("\0", "").encode("utf-8", "replace") + b"\0"
 
 
@@ -204,6 +215,7 @@ def row_description(columns: Sequence[tuple[str, int, int]], formats: Sequence[i
 
 
 def data_row(values: Sequence[bytes | None]) -> bytes:
+    """One row: the bytes of each value behind their length, which is −1 for NULL."""
     parts = [struct.pack("!h", len(values))]
     for value in values:
         parts.append(b"\xff\xff\xff\xff" if value is None else struct.pack("!i", len(value)) + value)
@@ -224,6 +236,7 @@ def negotiated(options: Sequence[str]) -> bytes:
 
 
 def copy_out(columns: int, form: int) -> bytes:
+    """That rows follow as COPY gives them, all columns in this format."""
     return message(b"H", struct.pack(f"!bh{columns}h", form, columns, *(form for _ in range(columns))))
 
 

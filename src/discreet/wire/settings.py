@@ -112,6 +112,7 @@ class Settings:
         return [(name, self._now[low]) for low, name in self._names.items()]
 
     def get(self, name: str) -> str | None:
+        """What one is set to, in whatever case its name is written; None where there is none of that name."""
         return self._now.get(name.lower())
 
     def kept(self) -> dict[str, str]:

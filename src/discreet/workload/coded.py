@@ -52,9 +52,11 @@ class Coded:
 
     @property
     def answers(self) -> int:
+        """How many answers all items have."""
         return sum(item.queries for item in self.items)
 
     def size(self, column: int) -> int:
+        """How many cells a column has."""
         return self.coding.columns[column].size
 
     def ordered(self, column: int) -> int:

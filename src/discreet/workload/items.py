@@ -65,18 +65,22 @@ class Intervals:
 
     @property
     def queries(self) -> int:
+        """n(n + 1)/2 ranges, or n prefixes, of n ordered cells."""
         return self.ordered * (self.ordered + 1) // 2 if self.kind == RANGES else self.ordered
 
     @property
     def questions(self) -> int:
+        """Each interval is a question: they overlap."""
         return self.queries
 
     @property
     def cells_summed(self) -> float:
+        """The mean length of an interval in cells: (n + 2)/3 of ranges, (n + 1)/2 of prefixes."""
         return (self.ordered + 2) / 3 if self.kind == RANGES else (self.ordered + 1) / 2
 
     @property
     def weight(self) -> float:
+        """n over the mean length of an interval."""
         return self.ordered / self.cells_summed
 
     @property
@@ -95,6 +99,7 @@ class Intervals:
         return found
 
     def matrix(self) -> AnyIntegers:
+        """1 for the cells of each interval, else 0: queries × cells, in the order of `ends`."""
         low, high = self.ends
         cells = np.arange(self.shape[0])
         return ((cells >= low[:, None]) & (cells <= high[:, None])).astype(np.int64)
@@ -113,6 +118,7 @@ class Count:
     weight = 1.0
 
     def matrix(self) -> AnyIntegers:
+        """1 for the cells that count, else 0, in one row: 1 × cells of all columns."""
         found = np.ones((), np.int64)
         for mask in self.masks:
             found = np.multiply.outer(found, np.array(mask, np.int64))

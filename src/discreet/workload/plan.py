@@ -86,6 +86,7 @@ class Block:
 
     @property
     def every(self) -> AnyIntegers:
+        """What all items ask, one below another, on atoms."""
         return np.concatenate(self.queries)
 
     def gram(self, weights: Sequence[float]) -> Floats:
@@ -114,6 +115,7 @@ class Answered:
     errors: Mapping[int, float]
 
     def weighted_error(self, weights: Sequence[float]) -> float:
+        """The items' mean variances, weighted and added up."""
         return sum(weights[place] * own for place, own in self.errors.items())
 
 
@@ -155,9 +157,11 @@ class VarianceLimits:
         ]
 
     def held(self, one: Strategy) -> bool:
+        """Whether every answer's variance is within its bound, but for rounding."""
         return max(float(own.max()) for own in one.variances) <= self.answer * _SLACK
 
     def fair(self, one: Strategy) -> bool:
+        """Whether all bounds are held, each item's too, but for rounding."""
         return max(self.ratios(one)) <= _SLACK
 
 

@@ -215,6 +215,7 @@ class Server:
         self.locked, self.made = frozenset(), []
 
     def close(self) -> None:
+        """Ends what is being read, and both connections. The server's errors are passed over."""
         if self._reading is not None:
             self._reading.close()
             self._reading = None

@@ -116,6 +116,8 @@ class Worker:
         self.locked = False
 
     def answer(self, operation: str, *arguments: Any) -> Any:
+        """The answer to one request. The process ends instead where what a question read is not what was loaded any
+        more."""
         found = getattr(self, f"do_{operation}")(*arguments)
         if operation in _ASKING and not self._is_whole():
             os._exit(1)  # what was read may be another table

@@ -52,6 +52,7 @@ class Caps:
 
     @staticmethod
     def of(account: Filter) -> Caps:
+        """The budget of this account, whatever was spent of it."""
         return Caps(account.epsilon, account.delta, account.keys_delta)
 
     def filter(self, spent: Spent | None = None) -> Filter:
@@ -64,10 +65,12 @@ class Caps:
         return reduce(Filter.after, losses, self.filter(Spent(family)))
 
     def to_json(self) -> dict[str, str]:
+        """The three amounts by name, each as the text of an exact fraction."""
         return {name: str(amount) for name, amount in vars(self).items()}
 
     @staticmethod
     def from_json(caps: Mapping[str, str]) -> Caps:
+        """The caps that `to_json` wrote, exactly."""
         return Caps(Fraction(caps["epsilon"]), Fraction(caps["delta"]), Fraction(caps["keys_delta"]))
 
     def within(self, other: Caps) -> bool:
@@ -80,6 +83,7 @@ class Caps:
 
 
 def account_to_json(account: Filter) -> dict[str, Any]:
+    """An account's caps and what was spent of them, for `account_from_json`."""
     return {"caps": Caps.of(account).to_json(), "spent": account.spent.to_json()}
 
 
@@ -230,6 +234,7 @@ class States(ABC):
         return caps if said is None else replace(caps, epsilon=min(caps.epsilon, Fraction(said)))
 
     def table(self, name: str) -> TableState:
+        """The state of a table; of one without any, that of number 0, before the first snapshot."""
         return TableState.from_json(self.state("table", name) or {})
 
     def after(self, body: Mapping[str, Any]) -> dict[Key, Any]:

@@ -123,6 +123,7 @@ class Storage(ABC):
                 note.make(self._path, transaction.head, anew=True)
 
     def close(self) -> None:
+        """Lets go of the connection, for good: whoever uses the ledger afterwards gets LedgerError "closed"."""
         with self._lock:
             self._closed = True
             self._release()

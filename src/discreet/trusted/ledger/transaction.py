@@ -98,6 +98,7 @@ class Transaction(States):
         return self.find("e.analyst = $1 AND e.request = $2", analyst=analyst, request=request)
 
     def committed(self, reserve_id: int) -> bool:
+        """Whether a reserve's answer was committed: the entry that says so is verified (`find`)."""
         return self.find("e.kind = 'commit' AND e.reserve = $1", reserve=reserve_id) is not None
 
     def answer(self, key: str, account: str | None, reserve_id: int | None = None) -> StoredAnswer | None:

@@ -129,6 +129,7 @@ def enter(connection: Connection, name: str) -> None:
 
 
 def quoted(name: str) -> str:
+    """A name in double quotes, as SQL reads it; a quote in it is doubled."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -61,6 +61,7 @@ class Laplace:
         return max(0, math.ceil(math.log(2 / ((1 + q) * miss)) / rate - 1e-9) - 1)
 
     def describe(self) -> str:
+        """The noise and its scale in words, in lattice steps."""
         return f"{self.name} noise, scale {figure(self.scale)}"
 
 
@@ -93,4 +94,5 @@ class Gaussian:
         return math.ceil(-NormalDist().inv_cdf(miss / 2) * float(self.sigma) - 0.5)
 
     def describe(self) -> str:
+        """The noise and its sigma in words, in lattice steps."""
         return f"{self.name} noise, sigma {figure(self.sigma)}"

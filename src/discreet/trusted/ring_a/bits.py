@@ -32,6 +32,8 @@ class SystemWords:
     """
 
     def integers(self, bits: int, size: int) -> Unsigned:
+        """`size` integers in [0, 2^bits): the top bits of uint16 up to 16 bits, of uint64 above. Raises ValueError
+        unless 0 ≤ bits ≤ 64."""
         if not 0 <= bits <= 64:
             raise ValueError("a word has 0 to 64 bits")
         kind: type[np.unsignedinteger[Any]] = np.uint16 if bits <= 16 else np.uint64
@@ -42,6 +44,7 @@ class SystemWords:
         return drawn if bits == 8 * width else drawn >> kind(8 * width - bits)
 
     def big(self, bits: int) -> int:
+        """One integer in [0, 2^bits): the top bits of as few bytes as hold them."""
         length = (bits + 7) // 8
         return int.from_bytes(os.urandom(length), "little") >> (8 * length - bits)
 

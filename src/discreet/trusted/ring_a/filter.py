@@ -97,9 +97,12 @@ class Spent:
 
     @property
     def nothing(self) -> bool:
+        """Whether all four sums are 0, whatever the family."""
         return self.finite == self.gaussian == self.mu_squared == self.keys == 0
 
     def to_json(self) -> dict[str, Any]:
+        """The state as ledgers keep it, sums as the texts of exact fractions; for `from_json`. Of the first family, and
+        before anything is charged, it is written as older ledgers have it: with `pure`."""
         state: dict[str, Any] = {"mu_squared": _written(self.mu_squared), "keys": str(self.keys)}
         if self.family is None or self.family.number == _FIRST:
             return state | {"pure": _written(self.pure)}

@@ -33,6 +33,7 @@ def rounded_gaussian(sigma: Number, size: int) -> Whole:
 
 @lru_cache(maxsize=32)
 def sampler(sigma: Fraction) -> Digits | Cells:
+    """What draws noise of this sigma: one table up to `LARGEST_TABLE`, a staircase above. The last 32 are kept."""
     return build_table(sigma) if sigma <= LARGEST_TABLE else Cells.build(sigma)
 
 

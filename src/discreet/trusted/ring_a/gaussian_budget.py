@@ -48,6 +48,7 @@ def charge(pricing: Pricing, loss: Loss, left: Fraction | None) -> Fraction | No
 
 
 def parts_of(loss: Loss) -> list[Loss]:
+    """A batch's parts, the largest ε first and what has none last; any other loss by itself."""
     if not isinstance(loss, Batch):
         return [loss]
     return sorted(loss.parts, key=lambda part: Fraction(-1) if part.pure is None else part.pure, reverse=True)

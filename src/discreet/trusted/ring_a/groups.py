@@ -17,7 +17,12 @@ from discreet.trusted.ring_a.threshold import Threshold
 
 @dataclass(frozen=True)
 class GroupsMeasurement:
-    """A certified measurement over one table. Released: the groups' keys, and noisy vectors."""
+    """A certified measurement over one table. Released: the groups' keys, and noisy vectors.
+
+    Unit: a person, with all rows. Neighbours: one person added or removed. The loss is computed where it is asked for,
+    from what will be executed (`CertifiedMeasurement.loss`): each part's sensitivity follows from the plan's nodes
+    (`sensitivity`), its loss from that and its mechanism (`part_loss`). Here the plan is held against the table.
+    """
 
     measurement: CertifiedMeasurement
     table: Table
@@ -30,6 +35,7 @@ class GroupsMeasurement:
         return self.measurement.loss
 
     def draw(self, engine: Engine) -> NoisyGroups:
+        """The groups' keys and their noisy vectors; exact totals stay in the frames of `noisy_groups`."""
         return noisy_groups(engine, self.measurement, self.table)
 
 
@@ -85,6 +91,7 @@ def _apart(groups: Sequence[tuple[object, ...]]) -> None:
 
 
 def combined(vector: Vector, totals: list[tuple[int, ...]]) -> list[int]:
+    """The vector's exact number in each group, in lattice steps: the totals that it names, weighted and added up."""
     return [sum(weight * group[index] for index, weight in vector.weights) for group in totals]
 
 

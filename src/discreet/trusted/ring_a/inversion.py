@@ -73,6 +73,11 @@ class InversionTable:
 
     @classmethod
     def build(cls, cuts: Sequence[int], sizes: BitSizes = STANDARD) -> InversionTable:
+        """The table of these thresholds, each in [0, 2^full].
+
+        Raises ValueError from 2^15 thresholds on, where they fall or leave that range, and on sizes that do not fit
+        each other.
+        """
         if len(cuts) >= 1 << 15:
             raise ValueError("a table holds at most 2^15 outcomes")
         if not 0 < sizes.guide <= min(16, sizes.word) or not sizes.word <= min(64, sizes.full):
@@ -90,6 +95,7 @@ class InversionTable:
         return cls(tuple(cuts), sizes, guide, np.array(tops, np.uint64))
 
     def draw(self, words: Words, size: int) -> NDArray[np.int64]:
+        """`size` independent outcomes, as int64."""
         guide, word, _ = self.sizes
         if size <= SMALL:
             return self._search(words, words.integers(word, size))
@@ -128,6 +134,7 @@ class Digits:
         return max(spread, abs(self.low)) >= 1 << 63
 
     def draw(self, words: Words, size: int) -> Whole:
+        """`size` independent sums: int64, or Python integers where they are `wide`."""
         kind = object if self.wide else np.int64
         total: Whole = np.full(size, self.low, kind)
         for place, table in enumerate(self.tables):

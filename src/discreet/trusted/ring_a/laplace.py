@@ -38,6 +38,7 @@ def discrete_laplace(scale: Number, size: int) -> Whole:
 
 @lru_cache(maxsize=32)
 def sampler(scale: Fraction) -> Digits:
+    """The tables for this scale. The last 32 are kept."""
     return build(scale)
 
 

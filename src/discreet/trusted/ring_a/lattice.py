@@ -39,4 +39,5 @@ class Lattice:
 
     @property
     def width(self) -> int:
+        """How far apart two rows' numbers can be, in steps."""
         return self.high - self.low

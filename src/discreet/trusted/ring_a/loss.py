@@ -183,17 +183,21 @@ class Batch:
 
     @property
     def pure(self) -> Fraction | None:
+        """The sum of the parts' ε; None where one has none."""
         return _sum([part.pure for part in self.parts])
 
     @property
     def mu_squared(self) -> Fraction | None:
+        """The sum of the parts' μ²; None where one has none."""
         return _sum([part.mu_squared for part in self.parts])
 
     @property
     def keys_delta(self) -> Fraction:
+        """The sum of the parts' δ, for private keys above all."""
         return sum((part.keys_delta for part in self.parts), NOTHING)
 
     def to_json(self) -> Json:
+        """The event in words: its parts, in order."""
         return {"event": "batch", "parts": [part.to_json() for part in self.parts]}
 
 

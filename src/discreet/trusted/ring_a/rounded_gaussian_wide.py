@@ -89,6 +89,8 @@ class Cells:
         fineness: int = FINENESS,
         reach: Fraction = REACH,
     ) -> Cells:
+        """The staircase for one sigma: cells of W integers, W the largest power of two up to sigma/fineness, but at
+        least 1, so many that they reach `reach`·sigma on either side."""
         shift = max(0, int(sigma / fineness).bit_length() - 1)
         width, bits, unity = 1 << shift, sizes.full + GUARD, 1 << sizes.full
         count = int(-(-reach * sigma // width)) + 1
@@ -123,6 +125,7 @@ class Cells:
         )
 
     def draw(self, words: Words, size: int) -> Whole:
+        """`size` independent values: int64, or Python integers where they are `wide`."""
         values: Whole = np.empty(size, object if self.wide else np.int64)
         filled = 0
         while filled < size:

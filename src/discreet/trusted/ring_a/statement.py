@@ -177,6 +177,7 @@ def _source(
 
 
 def not_null(node: exp.Expression) -> exp.Expression:
+    """The condition that this is not NULL, on a copy of it."""
     return exp.Not(this=exp.Is(this=node.copy(), expression=exp.null()))
 
 

@@ -39,6 +39,7 @@ class Type(StrEnum):
 
     @property
     def numeric(self) -> bool:
+        """Whether values are numbers, whole or not; dates, timestamps and booleans are none."""
         return self in (Type.INTEGER, Type.NUMBER)
 
 
@@ -149,6 +150,7 @@ class Relation:
 
     @property
     def children(self) -> tuple[Relation, ...]:
+        """The relations that this one is made of; none for a declared table."""
         raise NotImplementedError
 
 

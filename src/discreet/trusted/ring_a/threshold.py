@@ -49,6 +49,7 @@ class Threshold:
             raise ValueError("a group of one person would be shown with a probability above delta")
 
     def loss(self) -> Approximate | EquivalentGaussian:
+        """ε = cells/scale, or μ = √cells/sigma, rounded up; but for an event of probability `delta`."""
         if isinstance(self.noise, Laplace):
             return Approximate(self.cells / self.noise.scale, self.delta)
         return EquivalentGaussian(sqrt_ceiling(self.cells / self.noise.sigma**2), self.delta)
@@ -60,6 +61,7 @@ class Threshold:
         return [count if count >= self.threshold else None for count in self.noise.release(persons)]
 
     def describe(self) -> str:
+        """The threshold in persons, and the noise, in words."""
         return f"groups shown from about {self.threshold} persons, {self.noise.describe()}"
 
 

@@ -175,6 +175,7 @@ def rank(person: exp.Expression, values: Sequence[exp.Expression]) -> exp.Window
 
 
 def places_of(person: exp.Expression, values: Sequence[exp.Expression]) -> exp.Expression:
+    """The places of `rank` as whole numbers, from 1 on."""
     return exp.cast(rank(person, values), exp.DType.INT)
 
 
@@ -203,4 +204,5 @@ def of_rows(rows: exp.Select, table: Table, key: str) -> exp.Select:
 
 
 def over_person(node: exp.Expression, person: exp.Expression) -> exp.Window:
+    """An aggregate over all rows of the same person, beside each of them."""
     return exp.Window(this=node, partition_by=[person.copy()])

@@ -48,6 +48,7 @@ class ChoiceMeasurement:
         return self.mechanism.loss()
 
     def draw(self, engine: Engine) -> Chosen:
+        """The winners' keys, best first, and the gap of the one winner where `with_gap`; counts stay here."""
         keys, totals = exact_groups(engine, self.plan, self.table)
         counts = combined(self.plan.parts[0].vectors[0], totals)
         if isinstance(self.mechanism, TopK):

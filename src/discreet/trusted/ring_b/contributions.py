@@ -61,7 +61,8 @@ class PersonHistogram:
 class ContributionMeasurement:
     """Histograms of one declared table's persons, released together.
 
-    Their losses add up (pure ε: Dwork & Roth 2014, Theorem 3.16).
+    Unit: a person, with all rows. Neighbours: one person added or removed in that table, which may change every
+    histogram. Their losses (`PersonHistogram.loss`) add up (pure ε: Dwork & Roth 2014, Theorem 3.16).
     """
 
     table: Table

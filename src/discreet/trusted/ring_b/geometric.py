@@ -23,6 +23,7 @@ def geometric(scale: Number, size: int, words: Words | None = None) -> Whole:
 
 @lru_cache(maxsize=32)
 def sampler(scale: Fraction) -> Digits:
+    """The tables for this scale. The last 32 are kept."""
     return build(scale)
 
 

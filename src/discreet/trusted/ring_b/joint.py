@@ -34,6 +34,7 @@ class Ball:
 
     @property
     def coordinates(self) -> int:
+        """How many numbers each group's vector has."""
         return sum(self.blocks)
 
     def norm(self, vector: Sequence[int]) -> int:
@@ -57,4 +58,5 @@ class Ball:
         return [exact[i * groups + g] + noise[g][i] for i in range(self.coordinates) for g in range(groups)]
 
     def describe(self) -> str:
+        """The noise in words: how many numbers it is on, and its scale in lattice steps."""
         return f"{self.name} noise of {self.coordinates} numbers, scale {figure(self.scale)}"

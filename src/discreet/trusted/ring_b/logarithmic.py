@@ -23,6 +23,7 @@ class Edge:
 
     @property
     def value(self) -> Fraction:
+        """The bound as an exact fraction."""
         return self.sign * Fraction(2) ** self.exponent
 
 
@@ -107,6 +108,7 @@ class LogarithmicRange:
         return max(1, math.ceil(-math.log(chance * (1 + math.exp(-rate))) / rate))
 
     def loss(self) -> DiscreteLaplace:
+        """Of the noisy counts: pure ε. The bounds follow from these and cost nothing more."""
         return self.noise.loss(self.sensitivity)
 
     def bucket(self, value: float | Fraction) -> int:
@@ -160,6 +162,7 @@ class LogarithmicRange:
         return Edge(-lower.sign, lower.exponent)
 
     def describe(self) -> str:
+        """The noise, the number of counts, `bar` and `step` in words."""
         return (
             f"{self.name}: {self.noise.describe()} on each of {2 * self.last + 1} counts; "
             f"bounds hold what lies in buckets of about {self.bar}, or {self.step} next to these"

@@ -258,6 +258,7 @@ class Quantiles:
         return (widest(self.tree, 0.0, 0.0) if self.shared else last) / float(self.rate)
 
     def describe(self) -> str:
+        """How the fractions are chosen, at which rate, and how many rows they are off at 95 % confidence, in words."""
         how = f"shared by {len(_levels(self.tree))} levels" if self.shared else "each apart"
         count = len(self.ordered)
         what = "1 fraction" if count == 1 else f"{count} fractions {how}"

@@ -122,6 +122,8 @@ class Groups(GroupsMeasurement):
     measurement: QuestionMeasurement
 
     def draw(self, engine: Engine) -> Noisy:
+        """What is released of the question: its groups and their noisy vectors, what is measured by itself in these,
+        and the bounds that were found."""
         return noisy_answer(engine, self.measurement, self.table)
 
 

@@ -94,6 +94,7 @@ class Base(Relation):
 
     @classmethod
     def of(cls, table: Table) -> Base:
+        """The table as plans have it: of its source the kind alone."""
         return cls(replace(table, source=Source(table.source.kind)))
 
 
@@ -292,10 +293,12 @@ class RelationShape:
         _told_apart([column.name for column in self.columns])
 
     def column(self, name: str) -> Column:
+        """The column of this name, which must be one of them."""
         return next(column for column in self.columns if column.name == name)
 
     @property
     def by_name(self) -> Mapping[str, Column]:
+        """The columns by their names."""
         return {column.name: column for column in self.columns}
 
 

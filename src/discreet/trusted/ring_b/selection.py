@@ -46,6 +46,7 @@ class Selection:
         return self.epsilon / (self.sensitivity if self.monotone else 2 * self.sensitivity)
 
     def loss(self) -> Pure | Batch:
+        """Of one choice: pure ε."""
         return Pure(self.epsilon)
 
     def half_width(self, confidence: float, candidates: int) -> float:
@@ -53,6 +54,7 @@ class Selection:
         return math.log(candidates / (1 - confidence)) / float(self.rate)
 
     def describe(self) -> str:
+        """The mechanism in words, with its rate."""
         return f"{self.name}, {figure(self.rate)} a unit of score"
 
 
@@ -111,9 +113,11 @@ class PermuteAndFlip(Selection):
 class TopK(Selection):
     """The k best candidates, best first, each with its place only: one-shot top-k with Gumbel noise.
 
-    Units: those of the scores; `epsilon` is the price of *one* of the `k` choices. Adding independent Gumbel noise of
-    scale 1/rate to every score and taking the k largest is the same as k exponential mechanisms in turn, each over
-    those not yet chosen (Durfee & Rogers 2019); that is how it is drawn.
+    Units: those of the scores; `epsilon` is the price of *one* of the `k` choices. Neighbours: one person added or
+    removed, who moves every score by at most `sensitivity`, all of them the same way where they are `monotone`.
+
+    Adding independent Gumbel noise of scale 1/rate to every score and taking the k largest is the same as k exponential
+    mechanisms in turn, each over those not yet chosen (Durfee & Rogers 2019); that is how it is drawn.
 
     Privacy: k exponential mechanisms chosen one after the other, each ε-DP whatever the earlier outcomes: pure k·ε
     (sequential composition, Theorem 3.14). The loss is stated as a batch of k pure losses, which the Gaussian filter
@@ -133,6 +137,7 @@ class TopK(Selection):
             raise ValueError("k must be at least 1")
 
     def loss(self) -> Batch:
+        """Of all k choices: a batch of k pure ε."""
         return Batch((Pure(self.epsilon),) * self.k)
 
     def half_width(self, confidence: float, candidates: int) -> float:

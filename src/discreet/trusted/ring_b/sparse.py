@@ -137,6 +137,7 @@ class AboveThreshold:
         return max(float(first) * math.log(1 / miss) - centre, float(second) * math.log(questions / miss) + centre)
 
     def describe(self) -> str:
+        """The scales of both noises in words, in lattice steps."""
         first, second = self.scales
         return f"{self.name}, noise of scale {figure(first)} on the threshold, {figure(second)} on each answer"
 

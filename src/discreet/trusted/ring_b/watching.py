@@ -24,6 +24,7 @@ class WatchMeasurement:
 
     @property
     def loss(self) -> Loss:
+        """Of a whole run, however many replies there are."""
         return self.mechanism.loss()
 
 

@@ -63,6 +63,7 @@ class Winners:
         return PermuteAndFlip(self.epsilon / self.k, self.each, monotone=True)
 
     def loss(self) -> DiscreteLaplace | Batch:
+        """Of all winners: pure ε, as that of the noisy counts or as k choices of ε/k each."""
         if self.together:
             return self.noise.loss(self.total)
         return Batch((Pure(self.epsilon / self.k),) * self.k)
@@ -108,5 +109,6 @@ class Winners:
         return self.choice.half_width(confidence, candidates * self.k)
 
     def describe(self) -> str:
+        """How the winners are found, in words: by one noise on all counts, or k times by a choice."""
         how = self.noise.describe() if self.together else f"{self.k} times {self.choice.describe()}"
         return f"{self.name}: {self.k}, by {how}"

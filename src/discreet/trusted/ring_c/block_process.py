@@ -42,6 +42,7 @@ class BlockLimits:
 
     @property
     def wall(self) -> float:
+        """The limit by the clock, in seconds."""
         return 2.0 * self.seconds
 
 

@@ -31,6 +31,8 @@ _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 
 def main() -> None:
+    """Loads the function, says with one byte whether that went well (1) or not (0, which ends it), and then answers
+    blocks until the parent is gone."""
     requests, answers = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):

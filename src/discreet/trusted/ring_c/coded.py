@@ -110,6 +110,7 @@ def _related(rows: CodedRows, salt: Salt, dialect: Dialect) -> tuple[list[str], 
 
 
 def drop(rows: CodedRows) -> str:
+    """The statement that drops the coded rows."""
     return f"DROP TABLE {rows.name}"
 
 

@@ -46,6 +46,7 @@ class ListedCells:
 
     @property
     def size(self) -> int:
+        """How many cells there are, with those for other values and for NULL."""
         return len(self.values) + len(self.prefixes) + self.other + self.null
 
     @property
@@ -78,10 +79,12 @@ class Binned:
 
     @property
     def size(self) -> int:
+        """How many cells there are, with that for NULL."""
         return len(self.cuts) + 1 + self.null
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The cells in words: from one cut to the next, open at both ends, `(none)` for NULL."""
         ends = ["", *(_word(cut) for cut in self.cuts), ""]
         bins = [f"{low} to {high}".strip() for low, high in itertools.pairwise(ends)]
         return (*bins, *("(none)",) * self.null)
@@ -106,10 +109,12 @@ class Coding:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
         return tuple(one.column.name for one in self.columns)
 
     @property
     def sizes(self) -> tuple[int, ...]:
+        """How many cells each column has, in order."""
         return tuple(one.size for one in self.columns)
 
     def shape(self, clique: Sequence[str]) -> tuple[int, ...]:

@@ -68,6 +68,7 @@ class Construction:
 
     @property
     def rows_loss(self) -> DiscreteLaplace:
+        """Of the noisy number of rows: pure ε, `rows_epsilon`."""
         return self.rows_noise.loss(self.moved)
 
     def noisy_rows(self, database: Database) -> int:

@@ -119,6 +119,7 @@ class Continual:
 
     @property
     def groups(self) -> int:
+        """How many groups there are: all combinations of the keys' declared values, 1 without keys."""
         return math.prod(len(key.values or ()) for key in self.keys)
 
     @cached_property
@@ -128,6 +129,7 @@ class Continual:
 
     @property
     def key(self) -> str:
+        """By what the ledger knows the stream: its name alone."""
         return _key(self.name)
 
     @cached_property

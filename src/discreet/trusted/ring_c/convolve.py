@@ -65,9 +65,11 @@ class ConvolutionPlan:
 
     @property
     def size(self) -> int:
+        """How many lattice points the transform has: a power of two, which holds the window."""
         return 1 << max(4, math.ceil(math.log2((self.high - self.low) / self.step + 2)))
 
     def coarser(self, times: int) -> ConvolutionPlan:
+        """The same on a lattice whose step is so many times as long."""
         return replace(self, step=self.step * times)
 
 
@@ -89,6 +91,10 @@ class Sum:
     least: float = 0.0
 
     def delta(self, epsilon: float) -> float:
+        """The bound on δ at one ε, between 0 and 1, its roundings on the safe side.
+
+        A lower bound is the same for all ε below `least`; an upper one is 1 below the window.
+        """
         if self.stray is not None:
             epsilon = max(epsilon, self.least)
         elif epsilon < self.losses[0]:
@@ -189,6 +195,7 @@ class _Tilted:
 
 
 def tilted(estimate: LossDistribution, step: float, theta: float) -> _Tilted:
+    """The masses times e^(theta·loss), normalised."""
     exponents = np.where(estimate.mass > 0, theta * estimate.losses(step), -np.inf)
     shift = float(exponents.max())
     mass = estimate.mass * np.exp(exponents - shift)

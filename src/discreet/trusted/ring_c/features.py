@@ -39,6 +39,7 @@ class Scaled:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The one feature's name, that of the column."""
         return (self.column.name,)
 
     @property
@@ -49,6 +50,7 @@ class Scaled:
         return as_number(self.column.minimum), as_number(self.column.maximum)
 
     def units(self, values: NDArray[Any], known: NDArray[np.bool_]) -> Floats:
+        """The feature in units, as whole numbers in doubles: rows × 1. What is not `known` is 0, NaN is low."""
         low, high = self.bounds
         plain = np.where(known, values, low).astype(np.float64)
         inside = np.minimum(np.maximum(np.nan_to_num(plain, nan=low, posinf=high, neginf=low), low), high)
@@ -66,9 +68,12 @@ class OneHot:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """A name for each declared value: `column=value`."""
         return tuple(f"{self.column.name}={_word(value)}" for value in self.values)
 
     def units(self, values: NDArray[Any], known: NDArray[np.bool_]) -> Floats:
+        """The features in units, as whole numbers in doubles: rows × declared values. `values` are places among these;
+        a place that there is not, or that is not `known`, gives a row of 0."""
         place = np.where(known, values, -1).astype(np.int64)
         chosen: Floats = (place[:, None] == np.arange(len(self.values))).astype(np.float64)
         return chosen * UNIT
@@ -82,6 +87,7 @@ class Features:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the features, in order, without the intercept."""
         return tuple(name for part in self.parts for name in part.names)
 
     def units(self, values: Mapping[str, NDArray[Any]], known: Mapping[str, NDArray[np.bool_]], rows: int) -> Floats:

@@ -169,6 +169,7 @@ class Interactive:
 
     @property
     def key(self) -> str:
+        """By what the ledger knows the state."""
         return f"state {self.name}"
 
 
@@ -265,10 +266,12 @@ class Secret:
     over: bool = False
 
     def to_json(self) -> bytes:
+        """All of it, the threshold too: bytes to be sealed."""
         return json.dumps([self.run, self.number, self.threshold, self.over]).encode()
 
     @property
     def seen(self) -> Seen:
+        """All but the threshold."""
         return Seen(self.run, self.number, self.over)
 
 

@@ -129,6 +129,8 @@ class LinearQueriesMeasurement:
 
     @cached_property
     def loss(self) -> Loss:
+        """Of all measurements together. Raises ValueError where the table has no limit on a person's rows, and where
+        both kinds of noise are among them."""
         return loss_of(self.measurements, rows_of_person(self.table))
 
     def draw(self, engine: CodedEngine) -> list[AnyIntegers]:

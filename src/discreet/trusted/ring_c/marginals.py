@@ -42,10 +42,12 @@ class Declaring:
 
     @property
     def tables(self) -> tuple[Table, ...]:
+        """The one table, as a run over several has them."""
         return (self.table,)
 
     @property
     def loss(self) -> Loss:
+        """Of the whole batch, whatever is measured of it."""
         return self.batch.loss
 
 
@@ -65,10 +67,12 @@ class DeclaringSeveral:
 
     @property
     def table(self) -> None:
+        """None: the run reads several."""
         return None
 
     @property
     def loss(self) -> Loss:
+        """Of the whole batch, whatever is measured of it."""
         return self.batch.loss
 
 

@@ -85,6 +85,7 @@ class MultiplicativeWeightsExponential(Construction):
         return Laplace(1 / self.each_epsilon)
 
     def loss(self) -> Batch:
+        """Of the number of rows and of T choices and T counts, declared together: ε in all."""
         one = (BoundedRange(self.each_epsilon), DiscreteLaplace(self.each_epsilon, 1))
         return Batch((self.rows_loss, *one * self.rounds))
 
@@ -102,6 +103,8 @@ class MultiplicativeWeightsExponential(Construction):
         return regret + count + 4 * width + choice + 3
 
     def explain(self, rows: int) -> str:
+        """The noise, Theorem 2.2 as printed, our bound, the price, and whether the bound says anything, in words, for a
+        database of so many rows."""
         printed = 2 * rows * math.sqrt(math.log(self.queries.universe.size) / self.rounds)
         printed += 10 * self.rounds * math.log(self.queries.size) / float(self.epsilon)
         certain = 1 - 2 * self.rounds / self.queries.size
@@ -114,6 +117,8 @@ class MultiplicativeWeightsExponential(Construction):
         return explained(title, lines, self.bound(rows), rows, rows, self.beta, "all counts are")
 
     def release(self, database: Database) -> Synopsis:
+        """All rounds: a synthetic database near the average of the distributions, and the noisy number of rows. Raises
+        QuestionError where the database is over another universe than the queries."""
         of_this_universe(database, self.queries)
         rows = self.noisy_rows(database)
         exact = self.queries.answers(database.counts)
@@ -188,6 +193,7 @@ class OnlineMultiplicativeWeights(Construction):
         return Laplace(self.moved * (self.updates + 1) / self.half_epsilon)
 
     def watch(self, threshold: int) -> AboveThreshold:
+        """What says whether an answer is off by at least `threshold`, up to c + 1 times yes, at `half_epsilon`."""
         return AboveThreshold(threshold, self.half_epsilon, self.moved, self.updates + 1)
 
     @property
@@ -230,6 +236,8 @@ class OnlineMultiplicativeWeights(Construction):
         return 3 * high
 
     def explain(self, rows: int) -> str:
+        """The threshold, the noise, Theorem 4.14 for a public number of rows, our bound, the price, and whether the
+        bound says anything, in words, for a database of so many rows."""
         lines = [
             f"{self.questions:,} questions, at most c = {self.updates:,} updates",
             f"threshold {self.threshold(rows):,} persons, noise of scale {float(self.noise.scale):.6g} on noisy counts",
@@ -273,6 +281,7 @@ class OnlineRun:
 
     @property
     def asked(self) -> int:
+        """How many questions were answered."""
         return self._answered
 
     def ask(self, query: Sequence[int]) -> int:

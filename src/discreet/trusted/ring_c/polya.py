@@ -54,6 +54,7 @@ def polya(scale: Number, shares: int, size: int, words: Words | None = None) -> 
 
 @lru_cache(maxsize=32)
 def sampler(scale: Fraction, shares: int) -> Polya:
+    """The tables for this scale and number of shares. The last 32 are kept."""
     return build(scale, shares)
 
 
@@ -82,6 +83,7 @@ class Polya:
         return self.masks.dtype == object
 
     def draw(self, words: Words, size: int) -> Whole:
+        """`size` independent values: int64, or Python integers where they are `wide`."""
         values: Whole = np.empty(size, self.masks.dtype)
         step = max(1, (_AT_ONCE << _RATE) // max(1, self.rate))
         for start in range(0, size, step):

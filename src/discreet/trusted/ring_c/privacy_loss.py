@@ -60,9 +60,12 @@ class Bounded:
     steps: int | None
 
     def reach(self, _tail: float) -> tuple[float, float]:
+        """±ε, beyond which no loss is, so nothing is cut off."""
         return -self.epsilon, self.epsilon
 
     def cells(self, edges: Floats) -> tuple[Floats, Floats]:
+        """P- and Q-mass of each of the len(edges) + 1 cells between ascending edges: those of what lies between the
+        atoms, in closed form, and the atoms where they fall."""
         epsilon = self.epsilon
         size = len(edges) + 1
         if self.steps is None:
@@ -112,9 +115,11 @@ class Ranged:
     epsilon: float
 
     def reach(self, _tail: float) -> tuple[float, float]:
+        """±ε, beyond which no loss is, so nothing is cut off."""
         return -self.epsilon, self.epsilon
 
     def cells(self, edges: Floats) -> tuple[Floats, Floats]:
+        """P- and Q-mass of each of the len(edges) + 1 cells between ascending edges: integrals of the density."""
         epsilon = self.epsilon
         inside = np.concatenate(([-epsilon], np.clip(edges, -epsilon, epsilon), [epsilon]))
         low, width = inside[:-1], np.diff(inside)
@@ -122,6 +127,7 @@ class Ranged:
         return rise * np.exp(low / 2), rise * np.exp(-(low + width) / 2)
 
     def optimistic(self, _step: float) -> PrivacyLoss:
+        """Itself, on any lattice."""
         return self
 
 
@@ -132,14 +138,18 @@ class Normal:
     mu: float
 
     def reach(self, tail: float) -> tuple[float, float]:
+        """The mean under P, less and plus as many deviations as leave at most `tail` beyond."""
         spread = self.mu * _quantile(tail)
         return self.mu**2 / 2 - spread, self.mu**2 / 2 + spread
 
     def cells(self, edges: Floats) -> tuple[Floats, Floats]:
+        """P- and Q-mass of each of the len(edges) + 1 cells between ascending edges: the loss ℓ lies at ℓ/μ + μ/2 on
+        the line on which Q is N(0, 1) and P is N(μ, 1)."""
         still, moved = normal_masses(edges / self.mu + self.mu / 2, self.mu)
         return moved, still
 
     def optimistic(self, _step: float) -> PrivacyLoss:
+        """Itself, on any lattice."""
         return self
 
 
@@ -162,6 +172,8 @@ class SubsampledGaussianLoss:
         return math.log1p(-self.rate) if self.rate < 0.5 else math.log(self.rest)
 
     def reach(self, tail: float) -> tuple[float, float]:
+        """The losses of outcomes so far out that at most `tail` is beyond on either side, or the end of the losses
+        where there is one."""
         spread = self.sigma * _quantile(tail)
         if self.removed:
             return self._loss(-spread), self._loss(1 + spread)
@@ -172,6 +184,8 @@ class SubsampledGaussianLoss:
         return float(np.logaddexp(self._least, math.log(self.rate) + exponent))
 
     def cells(self, edges: Floats) -> tuple[Floats, Floats]:
+        """P- and Q-mass of each of the len(edges) + 1 cells between ascending edges. A loss belongs to one outcome, so
+        a cell is an interval of outcomes."""
         losses = edges if self.removed else -edges[::-1]
         # e^ℓ = rest + rate·e^(x/σ − 1/2σ²), solved for x; written so that what is lost to rounding, also where the loss
         # is near its end ln(rest) or far below zero, is a displacement of ℓ by a few units
@@ -183,6 +197,7 @@ class SubsampledGaussianLoss:
         return (mixed, still) if self.removed else (still[::-1], mixed[::-1])
 
     def optimistic(self, _step: float) -> PrivacyLoss:
+        """Itself, on any lattice."""
         return self
 
 
@@ -233,6 +248,7 @@ class LossDistribution:
     infinity_mass: float
 
     def losses(self, step: float) -> Floats:
+        """The loss of each mass, on a lattice of this step."""
         return self.offset + step * np.arange(self.first, self.first + len(self.mass), dtype=np.float64)
 
 

@@ -25,6 +25,9 @@ class Shares:
     What is released is one uniform vector a party. Any of them, but not all, say nothing. The caller keeps one and
     sends each of the others to one party: whoever holds all of a party's shares holds its table's totals behind one
     noise share, which is less than the whole noise.
+
+    Source: shares of discrete Laplace noise, Goryczka & Xiong 2017, section 4 (`polya`); the loss of the total, Dwork &
+    Roth 2014, Theorem 3.6, or Claim 3.9 for `LargestShares`. What a session is stands in `docs/together.md`.
     """
 
     plan: QuestionPlan
@@ -44,5 +47,7 @@ class Shares:
         return self.mechanism.loss()
 
     def draw(self, engine: CodedEngine) -> list[Residues]:
+        """One vector for each party: together the exact vector with this party's share of the noise. Any of them but
+        not all are uniform."""
         _, totals = exact_groups(engine, self.plan, self.table)
         return self.mechanism.release(combined(self.plan.parts[0].vectors[0], totals))

@@ -36,6 +36,7 @@ class Ring:
         return self.bits // 8
 
     def uniform(self, words: Words, size: int) -> Residues:
+        """`size` independent uniform residues: uint64 for 64 bits, Python integers beyond."""
         if self.bits == 64:
             return words.integers(64, size).astype(np.uint64, copy=False)
         return whole(words, self.bits, size).astype(object, copy=False)
@@ -53,6 +54,7 @@ class Ring:
         return total
 
     def minus(self, one: Residues, other: Residues) -> Residues:
+        """The first vector less the second, modulo 2^bits."""
         return self._reduced(one - other)
 
     def signed(self, vector: Residues) -> list[int]:
@@ -61,11 +63,13 @@ class Ring:
         return [value - whole_ if value >= half else value for value in vector.tolist()]
 
     def pack(self, vector: Residues) -> bytes:
+        """The vector's bytes, `width` for each residue."""
         if self.bits == 64:
             return bytes(vector.astype("<u8").tobytes())
         return b"".join(value.to_bytes(self.width, "little") for value in vector.tolist())
 
     def unpack(self, data: bytes) -> Residues:
+        """The vector that `pack` wrote."""
         if self.bits == 64:
             return np.frombuffer(data, "<u8").astype(np.uint64)
         places = range(0, len(data), self.width)
@@ -133,6 +137,7 @@ class LaplaceShares:
 
     @property
     def scale(self) -> Fraction:
+        """Of the whole noise, that of k shares, in lattice steps."""
         return self.sensitivity / self.epsilon
 
     @property
@@ -147,9 +152,11 @@ class LaplaceShares:
 
     @property
     def ring(self) -> Ring:
+        """Where shares are added up: `bits` rounded up to a multiple of 64."""
         return Ring(64 * -(-self.bits // 64))
 
     def loss(self) -> Pure:
+        """Of the opened total for those who collude: pure ε."""
         return DiscreteLaplace(self.epsilon, self.sensitivity)
 
     def release(self, exact: Sequence[int], words: Words | None = None) -> list[Residues]:
@@ -171,6 +178,7 @@ class LaplaceShares:
         return _half_width(float(self.scale), present / self.honest, (1 - confidence) / cells)
 
     def describe(self) -> str:
+        """The scale in lattice steps, and how much of the noise each party adds, in words."""
         return f"{self.name}, scale {figure(self.scale)}, 1/{self.honest} of the noise from each party"
 
 
@@ -193,6 +201,7 @@ class LargestShares(LaplaceShares):
     name = "report noisy max in shares"
 
     def loss(self) -> Pure:
+        """Of the place that is opened: pure ε, however many counts there are."""
         return Pure(self.epsilon)
 
 

@@ -27,15 +27,18 @@ class State:
 
     @property
     def seen(self) -> Seen:
+        """All but the counts and the persons' memory."""
         return Seen(self.identity, len(self.counted), self.released)
 
     def to_json(self) -> bytes:
+        """All of it, exact counts and persons too: bytes to be sealed."""
         persons = {name: [one.periods, *map(list, one.counted.items())] for name, one in self.memory.items()}
         whole = {"identity": self.identity, "counted": self.counted, "persons": persons, "released": self.released}
         return json.dumps(whole, separators=(",", ":")).encode()
 
     @staticmethod
     def from_json(text: bytes) -> State:
+        """The state that `to_json` wrote."""
         whole = json.loads(text)
         memory = {name: Person(periods, dict(cells)) for name, (periods, *cells) in whole["persons"].items()}
         return State(whole["identity"], tuple(map(tuple, whole["counted"])), memory, whole["released"])

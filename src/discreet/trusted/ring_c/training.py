@@ -82,10 +82,13 @@ class Training:
 
     @property
     def loss(self) -> Batch:
+        """Of the whole run and of the noisy number of persons, declared together."""
         run = run_loss(self.sigma, self.sample_rate, self.steps, self.event_delta)
         return Batch((run, Laplace(1 / self.count_epsilon).loss(1)))
 
     def draw(self, engine: CodedEngine) -> Trained:
+        """The weights, their mean over the second half of the steps, and the noisy number of persons. Steps begin at
+        weights of 0; `tell` hears of each that is done."""
         rows = _rows(engine.vectors(self.table, self._wanted()), self)
         (persons,) = Laplace(1 / self.count_epsilon).release([rows.persons])
         expected = max(1.0, float(self.sample_rate) * persons)

@@ -80,6 +80,7 @@ class Universe:
 
     @property
     def size(self) -> int:
+        """|X|, how many elements there are."""
         return len(self.elements)
 
     def __repr__(self) -> str:
@@ -121,6 +122,7 @@ class Database:
 
     @property
     def rows(self) -> int:
+        """n, how many rows there are; as private as the counts."""
         return sum(self.counts)
 
     def __repr__(self) -> str:
@@ -165,6 +167,7 @@ class LinearQueries:
 
     @property
     def size(self) -> int:
+        """|Q|, how many queries there are."""
         return len(self.matrix)
 
     @cached_property
@@ -225,6 +228,7 @@ class ArbitraryQueries:
 
     @property
     def size(self) -> int:
+        """|Q|, how many queries there are."""
         return len(self.functions)
 
     def answers(self, counts: Histogram) -> list[int]:

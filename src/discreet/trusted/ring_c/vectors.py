@@ -45,6 +45,7 @@ class Vectors:
 
     @property
     def persons(self) -> int:
+        """How many persons have rows here: a number as private as the rows."""
         return int(self.person[-1]) + 1 if len(self.person) else 0
 
 

@@ -149,6 +149,7 @@ class Worker:
         self._settings: Mapping[str, str] | None = None
 
     def answer(self, operation: str, *arguments: Any) -> Any:
+        """Takes a catalogue ("declare"), or says of a statement which columns it has ("probe") or what it gives."""
         if operation == "declare":
             self._catalogue = Catalogue(*arguments)
             self._database = _made(self._catalogue)
