@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from discreet.cli import screen
-from discreet.cli.there import Source, sourced
+from discreet.cli.there import CommandTarget, sourced
 from discreet.errors import refused
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _of_tables(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--plot", "picture", metavar="FILE", help="Also a page of pictures: .html, .png or .svg.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, for a machine.")
 def command(
-    source: Source,
+    source: CommandTarget,
     tables: tuple[str, ...],
     columns: tuple[str, ...],
     workload: tuple[str, ...],
