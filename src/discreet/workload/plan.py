@@ -82,7 +82,7 @@ class Block:
     queries: tuple[AnyIntegers, ...] = field(repr=False)
     """What each item asks, on atoms: its queries, or of ranges every cell."""
     grams: tuple[Floats, ...] = field(repr=False)
-    """Of each item, the mean over its queries of q·qᵀ; of what is no range, empty."""
+    """Per item, the mean of q·qᵀ over its queries, of shape (atoms, atoms); empty unless the item is a range."""
 
     @property
     def every(self) -> AnyIntegers:
