@@ -83,7 +83,7 @@ def command(
     on: ask again for it.
     """
     from discreet.release.plot import target
-    from discreet.synthesis.place import each, place
+    from discreet.synthesis.destinations import each, place
     from discreet.synthesis.saved import published
 
     if like is not None:

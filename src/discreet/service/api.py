@@ -36,11 +36,11 @@ from discreet.release.told import heard, told
 from discreet.service import requests
 from discreet.service.accounts import PREFIX, Account, Accounts
 from discreet.service.connections import KNOWN
-from discreet.service.foreseen import foreseen, related_tables
 from discreet.service.jobs import Job, JobCall, Jobs, answering, busy, named, publishing
 from discreet.service.oidc import issued
 from discreet.service.others import for_others
 from discreet.service.owner import Owner, token_number
+from discreet.service.publication_costs import foreseen, related_tables
 from discreet.service.requests import (
     ACCOUNT,
     ACT,
@@ -334,11 +334,12 @@ class Service:
         return await self.look(partial(connected, self._curator.declaration))
 
     async def related(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        """How several tables are published together (`service.foreseen`). Raises QuestionError where they cannot be."""
+        """How several tables are published together (`service.publication_costs`). Raises QuestionError where they
+        cannot be."""
         return await self.look(partial(related_tables, self._curator, names))
 
     async def foreseen(self, account: Account, said: Mapping[str, Any]) -> dict[str, Any]:
-        """What a publication would cost, leave and be off by (`service.foreseen`). Nothing is spent. Raises as
+        """What a publication would cost, leave and be off by (`service.publication_costs`). Nothing is spent. Raises as
         `asked`."""
         with self._turn(account):
             return await self._run(foreseen, self._curator, account, said)
