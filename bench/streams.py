@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from discreet.streams.estimates import Estimates
+from discreet.streams.estimates import StreamEstimates
 from discreet.trusted.ring_c.factorisation import BITS, coefficients, squared_sensitivity
 
 HORIZONS = (30, 365, 3_650)
@@ -23,13 +23,13 @@ def figures() -> list[tuple[str, float]]:
         worst = max(total.bit_count() for total in range(1, horizon + 1))
         for days in (1, 7, 30):
             sigma = math.sqrt(squared_sensitivity(column, 1, days))
-            ours = Estimates(column, sigma)
+            ours = StreamEstimates(column, sigma)
             who = f"total of day {horizon:,}, a person in {days} day{'s' if days > 1 else ''}"
             found.append((f"{who}: fresh noise each day", math.sqrt(horizon) * days))
             if days == 1:
                 found.append((f"{who}: binary tree, at worst", math.sqrt(levels * worst)))
             found.append((f"{who}: square root", float(ours.deviations(horizon, None)[-1])))
-        ours = Estimates(column, math.sqrt(squared_sensitivity(column, 1, 1)))
+        ours = StreamEstimates(column, math.sqrt(squared_sensitivity(column, 1, 1)))
         for periods in (1, 7, 28):
             last = float(ours.deviations(horizon, periods)[-1])
             found.append((f"the last {periods} of {horizon:,} days: square root", last))

@@ -21,15 +21,15 @@ from discreet.release.plot import figure_class
 from discreet.remote import RemoteCurator, connect
 
 
-class _Words(argparse.ArgumentParser):
+class _LineOptions(argparse.ArgumentParser):
     """Options of a line; what is wrong in it is said as IPython says it."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}. {' '.join(self.format_usage().split())}")
 
 
-def _opening() -> _Words:
-    words = _Words(prog="%discreet", add_help=False)
+def _opening() -> _LineOptions:
+    words = _LineOptions(prog="%discreet", add_help=False)
     words.add_argument(
         "declaration", nargs="?", help="a declaration file, the address of a service, or the name of a curator"
     )
@@ -38,8 +38,8 @@ def _opening() -> _Words:
     return words
 
 
-def _asking() -> _Words:
-    words = _Words(prog="%%discreet", add_help=False)
+def _asking() -> _LineOptions:
+    words = _LineOptions(prog="%%discreet", add_help=False)
     words.add_argument("--epsilon", help="the price")
     words.add_argument("--delta", help="with public groups: may buy smaller noise")
     words.add_argument("--within", action="append", metavar="COLUMN=ERROR", help="instead of a price: the wanted error")

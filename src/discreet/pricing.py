@@ -18,7 +18,7 @@ from discreet.plan.measurement import Measurement, Plan, Price
 from discreet.plan.outputs import OutputKind
 from discreet.plan.split import measurement
 from discreet.sql import Question
-from discreet.sql.layers import Layers
+from discreet.sql.layers import LayeredQuestion
 from discreet.trusted.ring_a.exact import Number, ceiling, floor, fraction
 from discreet.trusted.ring_a.sensitivity import cell_count
 
@@ -50,14 +50,14 @@ def priced_at(
     return complete(question.plan, declaration, named, named_delta)
 
 
-def names_price(layers: Layers) -> bool:
+def names_price(layers: LayeredQuestion) -> bool:
     """Whether a question names a price itself, or a part of one, in any clause."""
     clauses = [(layers.epsilon, layers.delta), *((one.question.epsilon, one.question.delta) for one in layers.measured)]
     return any(price is not None for clause in clauses for price in clause)
 
 
 def shared(
-    layers: Layers,
+    layers: LayeredQuestion,
     declaration: Declaration,
     epsilon: Number | None,
     delta: Number | None,

@@ -216,7 +216,7 @@ def _compared(release: Synthetic, made: Synthetic) -> SimulatedPrice:
 
 
 @dataclass(frozen=True)
-class _Cells:
+class _ColumnCells:
     """A column's cells in words, and the cell of each value in both tables."""
 
     names: list[str]
@@ -224,7 +224,7 @@ class _Cells:
     made: NDArray[np.int64]
 
 
-def _coded(real: Sequence[Any], made: Sequence[Any]) -> _Cells:
+def _coded(real: Sequence[Any], made: Sequence[Any]) -> _ColumnCells:
     """The column's values as cells; of many numbers, dates or times, tenths of the real rows. NULL is one."""
     known = [value for value in real if value is not None]
     if known and not isinstance(known[0], str | bool) and len(set(known)) > 2 * BINS:
@@ -234,17 +234,17 @@ def _coded(real: Sequence[Any], made: Sequence[Any]) -> _Cells:
             np.array([len(cuts) + 1 if value is None else bisect_right(cuts, value) for value in values], np.int64)
             for values in (real, made)
         )
-        return _Cells(["lower", *(f"from {_short(cut)}" for cut in cuts), "(none)"], first, second)
+        return _ColumnCells(["lower", *(f"from {_short(cut)}" for cut in cuts), "(none)"], first, second)
     places = {value: place for place, value in enumerate(dict.fromkeys([*real, *made]))}
     first, second = (np.array([places[value] for value in values], np.int64) for values in (real, made))
-    return _Cells(["(none)" if value is None else _short(value) for value in places], first, second)
+    return _ColumnCells(["(none)" if value is None else _short(value) for value in places], first, second)
 
 
 def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else visible(str(value)[:14])
 
 
-def _distance(sets: Sequence[_Cells]) -> float:
+def _distance(sets: Sequence[_ColumnCells]) -> float:
     """How far the shares of all cells are apart, added up."""
     many = len(sets[0].real)
     places = np.zeros(many + len(sets[0].made), np.int64)

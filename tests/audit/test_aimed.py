@@ -19,7 +19,7 @@ import discreet.engines.duckdb.sources
 from discreet.audit import aimed
 from discreet.audit.hunt import Pair, failure, seen
 from discreet.engines.answers import _plain
-from discreet.engines.duckdb.worker import Worker
+from discreet.engines.duckdb.worker import DuckDBWorker
 from discreet.engines.process import Failed
 from hunt_tools import framed
 from kinds import some
@@ -42,7 +42,7 @@ class Counting:
     pid = os.getpid()
 
     def __init__(self, _worker: str) -> None:
-        self.worker = Worker()
+        self.worker = DuckDBWorker()
         self.rows = self.operators = 0
 
     def call(self, *request: Any, seconds: float) -> Any:

@@ -17,10 +17,10 @@ from sqlglot import exp
 
 import discreet.curator.lookup
 from discreet.audit import hunt
-from discreet.audit.calls import Expressions, Name, gives
 from discreet.audit.hostile import crowd, with_persons
 from discreet.audit.hunt import PRICES, Pair, shrunk
 from discreet.audit.maker import From, Item, Maker
+from discreet.audit.random_expressions import Expressions, Name, gives
 from discreet.audit.world import world
 from discreet.catalog import Column, Type
 from discreet.dialect.table import TABLE

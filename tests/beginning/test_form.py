@@ -81,7 +81,7 @@ def test_what_is_wrong_stands_beside_its_field_without_a_script(one: Form) -> No
     assert reply.status == 400
     assert "Nothing is written yet" in text
     assert 'id="t0.about-fault">It is not said' in text
-    assert 'id="epsilon-fault">This is no number' in text
+    assert 'id="epsilon-fault">Not a valid number' in text
     assert 'id="t0.c2.type-fault">Its type is not chosen' in text
     assert 'value="&lt;b&gt;"' in text
     assert "<b>" not in text.partition('name="epsilon"')[2][:40]

@@ -22,7 +22,7 @@ from click.testing import CliRunner
 from accessibility import faults_in_all_windows, needs_axe
 from browser_tools import Browser
 from discreet.cli.collect import estimate_command
-from discreet.cli.estimates import MOST_ROWS, Estimates
+from discreet.cli.estimates import MOST_ROWS, EstimatePages
 from discreet.local import Collection, Collector, Number, Ordered, Report, Text
 from discreet.local.beside import answering, asked
 from discreet.local.draws import fresh
@@ -55,7 +55,7 @@ def lunch(tmp_path: Path) -> Path:
     return path
 
 
-def look(page: Estimates, path: str = "/", accept: str = "text/html", method: str = "GET") -> tuple[int, str]:
+def look(page: EstimatePages, path: str = "/", accept: str = "text/html", method: str = "GET") -> tuple[int, str]:
     """Status and text of a reply."""
     sent: list[dict[str, Any]] = []
 
@@ -72,13 +72,13 @@ def look(page: Estimates, path: str = "/", accept: str = "text/html", method: st
     return sent[0]["status"], sent[1]["body"].decode()
 
 
-def told(page: Estimates, path: str = "/") -> Any:
+def told(page: EstimatePages, path: str = "/") -> Any:
     status, text = look(page, path, "application/json")
     return json.loads(text) | {"status": status}
 
 
 def test_the_page_and_its_json_hold_the_estimates(lunch: Path) -> None:
-    page = Estimates(str(lunch), SAID)
+    page = EstimatePages(str(lunch), SAID)
     found, straight = told(page), asked(lunch, SAID)
     for one in straight["estimates"]:
         del one["text"]
@@ -104,7 +104,7 @@ def test_the_page_and_its_json_hold_the_estimates(lunch: Path) -> None:
 
 
 def test_each_window_has_its_own_and_what_is_no_window_is_said(lunch: Path) -> None:
-    page = Estimates(str(lunch), SAID)
+    page = EstimatePages(str(lunch), SAID)
     assert {one["window"] for one in told(page, "/?window=2026-11-01")["estimates"]} == {"2026-11-01"}
     assert "40 reports of 2026-11-01" in look(page, "/?window=2026-11-01")[1]
     none = look(page, "/?window=2026-10-31")
@@ -124,26 +124,26 @@ def test_few_reports_many_values_and_none_at_all(tmp_path: Path) -> None:
     few = Collection("few", "Heads?", ["no", "yes"], epsilon=1)
     with Collector(few, tmp_path / "few.duckdb") as found:
         found.add(some(few, ["yes"] * 10, "2026-11"))
-    text = look(Estimates(str(tmp_path / "few.duckdb"), SAID))[1]
+    text = look(EstimatePages(str(tmp_path / "few.duckdb"), SAID))[1]
     assert "There are few reports, so intervals are wide" in text
     assert "Fitted shares" in text
     many = Collection("many", "Which?", [f"v{place}" for place in range(MOST_ROWS + 40)], epsilon=4, window="ever")
     with Collector(many, tmp_path / "many.duckdb") as found:
         found.add(some(many, ["v120"] * 200, "ever"))
-    text = look(Estimates(str(tmp_path / "many.duckdb"), SAID))[1]
+    text = look(EstimatePages(str(tmp_path / "many.duckdb"), SAID))[1]
     assert "The 100 largest of 140 shares" in text
     assert text.count("<th scope=row>v") == MOST_ROWS
     assert text.index("<th scope=row>v120<") < text.index("</tr>\n<tr><th scope=row>v")
     assert "Reports by" not in text
     Collector(few, tmp_path / "none.duckdb").close()
-    text = look(Estimates(str(tmp_path / "none.duckdb"), SAID))[1]
+    text = look(EstimatePages(str(tmp_path / "none.duckdb"), SAID))[1]
     assert "0 reports." in text
     (tmp_path / "odd.duckdb").write_text("odd")
-    assert look(Estimates(str(tmp_path / "odd.duckdb"), SAID))[0] == 503
+    assert look(EstimatePages(str(tmp_path / "odd.duckdb"), SAID))[0] == 503
 
 
 def test_it_follows_a_collector_and_leaves_a_file_that_nobody_writes_alone(lunch: Path) -> None:
-    page = Estimates(str(lunch), SAID)
+    page = EstimatePages(str(lunch), SAID)
     first = told(page, "/sizes")["stamp"]
     assert f'data-stamp="{first}"' in look(page)[1]
     with Collector(LUNCH, lunch) as found:  # this process holds the file, and answers nobody yet

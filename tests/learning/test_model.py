@@ -18,7 +18,7 @@ import deaths
 import trainer
 from discreet import BudgetError, Curator, EngineError, QuestionError, Table
 from discreet.accounting import DiscreteLaplace, EquivalentGaussian, SubsampledGaussian, compose
-from discreet.learning.noise import noise_for
+from discreet.learning.training_noise import noise_for
 from discreet.ledger import TOTAL
 from discreet.mechanisms import Gaussian
 from discreet.trusted.ring_a.curves import mu_of_budget, mu_of_pure

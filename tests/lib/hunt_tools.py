@@ -38,18 +38,18 @@ def framed(table: Table, rows: Sequence[Mapping[str, Any]]) -> Source:
 
 def compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two curators that are asked the same run the same statements: three quarters of a hunt would be their making."""
-    real, made = statements.Statements.of, dict[str, statements.Statement]()
+    real, made = statements.Statements.of, dict[str, statements.SaltedStatement]()
 
-    def of(self: statements.Statements, plan: Any, table: Table) -> statements.Statement:
+    def of(self: statements.Statements, plan: Any, table: Table) -> statements.SaltedStatement:
         key = repr((plan, table.name, table.columns))
         if key not in made:
             made[key] = real(self, plan, table)
         return made[key]
 
-    fill = statements.Statement.salted
+    fill = statements.SaltedStatement.salted
 
-    def salted(self: statements.Statement, _salt: Salt) -> str:
+    def salted(self: statements.SaltedStatement, _salt: Salt) -> str:
         return fill(self, Salt.of("0"))
 
     monkeypatch.setattr(statements.Statements, "of", of)
-    monkeypatch.setattr(statements.Statement, "salted", salted)
+    monkeypatch.setattr(statements.SaltedStatement, "salted", salted)

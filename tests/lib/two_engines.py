@@ -19,7 +19,7 @@ from sqlglot import exp
 from discreet.catalog.formats import load_statements
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.postgresql.dialect import POSTGRESQL
-from discreet.engines.statements import Statement, Statements
+from discreet.engines.statements import SaltedStatement, Statements
 from discreet.trusted.ring_a.nodes import Root
 from discreet.trusted.ring_a.table import Source, SourceKind, Table, Type
 from discreet.trusted.ring_a.windows import Salt
@@ -134,7 +134,7 @@ def _replacing(text: str) -> str:
     return text if text.startswith("CREATE OR REPLACE") else text.replace("CREATE TABLE", "CREATE OR REPLACE TABLE", 1)
 
 
-def _drop(statement: Statement, run: Any) -> None:
+def _drop(statement: SaltedStatement, run: Any) -> None:
     for text in statement.beside.drop if statement.beside is not None else ():
         run(text)
 

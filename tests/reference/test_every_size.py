@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from discreet.learning.noise import noise_for
+from discreet.learning.training_noise import noise_for
 from discreet.reference.calibrate import gaussian_sigma, laplace_epsilon, subsampled_sigma
 from discreet.trusted.ring_a.curves import delta_bounds, mu_of_budget, mu_of_pure
 from discreet.trusted.ring_b.further_losses import LaplaceLoss

@@ -29,7 +29,7 @@ from discreet.ledger import Ledger
 from discreet.release import Release
 from discreet.service import requests
 from discreet.service.accounts import Account, Accounts
-from discreet.service.jobs import About, Call, Job, Jobs, left
+from discreet.service.jobs import About, Job, JobCall, Jobs, left
 from discreet.service.planning import Planning
 from discreet.service.roles import Role
 from discreet.synthesis.synthetic import Synthetic
@@ -489,7 +489,7 @@ def test_the_end_of_the_service_makes_what_there_is_into_a_table(
             "visits", epsilon="1", columns=["city", "age"], tell=tell, analyst="ana", request=request
         )
 
-    begun = jobs.start(ANA, Call("publish", ("visits",), 9, run, waits=False), "k", b"1")
+    begun = jobs.start(ANA, JobCall("publish", ("visits",), 9, run, waits=False), "k", b"1")
     assert first.wait(300)
     jobs.stop()
     goes.set()
@@ -497,7 +497,7 @@ def test_the_end_of_the_service_makes_what_there_is_into_a_table(
     assert json.loads(jobs.answer(ANA, begun.job)[1])["ended_early"] is True
     assert curator.ledger.verify().unanswered == 0
     with pytest.raises(Exception, match="busy"):
-        jobs.start(ANA, Call("publish", ("visits",), 9, run, waits=False), "l", b"1")
+        jobs.start(ANA, JobCall("publish", ("visits",), 9, run, waits=False), "l", b"1")
 
 
 def test_what_was_charged_and_not_told_is_found_for_nothing(curator: Curator) -> None:
@@ -510,7 +510,7 @@ def test_what_was_charged_and_not_told_is_found_for_nothing(curator: Curator) ->
             raise fails.pop()
         return made
 
-    call = Call("publish", ("visits",), 9, run, waits=False)
+    call = JobCall("publish", ("visits",), 9, run, waits=False)
     begun = jobs.start(ANA, call, "k", b"1")
     failed = ended(jobs, begun.job)
     assert (failed.state, failed.problem) == ("failed", {"code": "engine"})
@@ -545,7 +545,7 @@ def test_on_a_schedule_a_job_ends_when_its_slot_does(curator: Curator, monkeypat
         def refused(*_: object) -> Release:
             raise QuestionError("x", "x")
 
-        ended(jobs, jobs.start(ANA, Call("publish", ("visits",), 9, refused, waits=waits), None, b"1").job)
+        ended(jobs, jobs.start(ANA, JobCall("publish", ("visits",), 9, refused, waits=waits), None, b"1").job)
     assert len(waited) == 1  # a workload has waited by itself
     assert 0 < waited[0] <= 27
 
@@ -557,7 +557,7 @@ def test_what_was_stored_when_a_process_ended_is_found_for_nothing(curator: Cura
     def run(request: str | None, hear: Any) -> Release:
         return curator.publish("visits", epsilon="1", columns=["city"], tell=hear, analyst="ana", request=request)
 
-    call = Call("publish", ("visits",), 9, run, waits=False)
+    call = JobCall("publish", ("visits",), 9, run, waits=False)
     begun = jobs.start(ANA, call, "k", b"1")
     assert ended(jobs, begun.job).state == "done"
     with jobs._accounts.transaction(write=True) as file:
@@ -576,7 +576,7 @@ def test_a_fault_of_a_job_is_told_and_another_attempt_may_be_made(curator: Curat
     def fails(request: str | None, _: object) -> Release:
         raise EngineError(frozen="visits") if request else ZeroDivisionError
 
-    call = Call("workload", ("visits",), 1, fails, waits=True)
+    call = JobCall("workload", ("visits",), 1, fails, waits=True)
     assert ended(jobs, jobs.start(ANA, call, None, b"1").job).problem == {"code": "ZeroDivisionError"}
     first = jobs.start(ANA, call, "k", b"1")
     assert ended(jobs, first.job).problem == {"code": "frozen"}
@@ -590,13 +590,13 @@ def test_what_another_process_ran_is_lost_with_it(curator: Curator) -> None:
         assert goes.wait(300)
         raise QuestionError("x", "x")
 
-    begun = jobs.start(ANA, Call("workload", ("visits",), 1, waits, waits=True), "k", b"1")
+    begun = jobs.start(ANA, JobCall("workload", ("visits",), 1, waits, waits=True), "k", b"1")
     with jobs._accounts.transaction(write=True) as file:
         file.execute("UPDATE jobs SET process = 'elsewhere 1 2'")
     assert jobs.of(ANA, begun.job).state == "lost"
     assert jobs.of(ANA, begun.job).to_dict(1)["problem"]["code"] == "lost"
     with pytest.raises(QuestionError):  # nobody knows whether it was charged
-        jobs.start(ANA, Call("workload", ("visits",), 1, waits, waits=True), "k", b"2")
+        jobs.start(ANA, JobCall("workload", ("visits",), 1, waits, waits=True), "k", b"2")
     goes.set()
 
 

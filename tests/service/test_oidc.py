@@ -22,7 +22,7 @@ from discreet.catalog.issuer import Issuer
 from discreet.errors import DeclarationError
 from discreet.service import oidc
 from discreet.service.accounts import PREFIX, Account
-from discreet.service.requests import Refused
+from discreet.service.requests import RefusedRequest
 from discreet.service.roles import Role
 from face_tools import Command, Data
 from issuer_tools import AUDIENCE, TestIssuer, encoded, running
@@ -230,7 +230,7 @@ def known(issuer: TestIssuer, *tokens: str, **constants: float) -> list[str]:
 async def named(one: oidc.Issued, token: str) -> str:
     try:
         return (await one.holder(token))[0]
-    except Refused as refused:
+    except RefusedRequest as refused:
         return str(refused.status)
 
 

@@ -14,8 +14,8 @@ import discreet
 from discreet.cli import main
 from discreet.errors import EngineError, QuestionError
 from discreet.service.accounts import Account, Role
-from discreet.service.foreseen import foreseen, related_tables
 from discreet.service.jobs import Jobs
+from discreet.service.publication_costs import foreseen, related_tables
 from discreet.service.requests import ARROW, CSV
 from discreet.synthesis.synthetic_tables import SyntheticTables
 from related_tables import CUSTOMERS, ORDERS, shop

@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from discreet.accounting import Pure
 from discreet.ledger import Ledger, Reserved
 from discreet.service.api import PATHS
-from discreet.service.watching import FORMS, OTHER, Lines
+from discreet.service.watching import FORMS, OTHER, LogFormatter
 from face_tools import Data, end_engine
 from service_tools import CLINIC, Served, served
 from wire_tools import psql
@@ -47,7 +47,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> Any:
     caplog.set_level(logging.INFO, "discreet.requests")
 
     def said() -> list[str]:
-        return [Lines(form).format(record) for record in caplog.records for form in FORMS]
+        return [LogFormatter(form).format(record) for record in caplog.records for form in FORMS]
 
     return said
 
@@ -190,8 +190,8 @@ def test_lines_of_others_quote_nothing() -> None:
         )
     ours = logging.LogRecord("discreet", logging.WARNING, "", 1, "reserve %s\nfailed", (3,), None)
     for form in FORMS:
-        assert "Pumpernickel" not in Lines(form).format(record)
-        assert "reserve 3 failed" in Lines(form).format(ours)
+        assert "Pumpernickel" not in LogFormatter(form).format(record)
+        assert "reserve 3 failed" in LogFormatter(form).format(ours)
 
 
 def test_a_probe_changes_nothing_in_the_ledger(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from discreet.catalog import declare
 from discreet.errors import DeclarationError, QuestionError
 from discreet.markov import Domain, MarginalMeasurement
 from discreet.synthesis.related import related
-from discreet.synthesis.row_before import ExpectedBefore, Followed
+from discreet.synthesis.row_before import ExpectedBefore, RowSequences
 from discreet.synthesis.several import several
 from discreet.synthesis.synthetic_tables import SyntheticTables
 from kinds import some
@@ -213,7 +213,7 @@ def test_a_time_of_very_many_cells_is_not_held_against_the_one_before() -> None:
     """The owner's rules may cut a time into thousands of cells, and pairs of these are more than a model holds."""
     for cells, held in ((10, True), (400, False)):
         domain = Domain.of({"day": cells, "day before": cells + 1})
-        assert bool(Followed(domain, {"day": "day before"}, "day", np.array([0])).zeros) == held
+        assert bool(RowSequences(domain, {"day": "day before"}, "day", np.array([0])).zeros) == held
 
 
 def test_a_table_with_one_row_a_person_and_a_public_one_have_no_time() -> None:
@@ -237,7 +237,7 @@ def test_where_one_row_counts_there_is_no_row_before() -> None:
         several(known, NAMES, 1, None)
 
 
-FOLLOWED = Followed(
+FOLLOWED = RowSequences(
     Domain(("day", "state", "day before", "state before"), (4, 2, 4, 3)),
     {"day": "day before", "state": "state before"},
     "day",

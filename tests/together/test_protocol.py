@@ -21,7 +21,7 @@ from discreet import BudgetError, QuestionError, SessionError
 from discreet.together import Opened, Session, from_dict, read, take_part
 from discreet.together import session as module
 from discreet.together.meeting import Meeting
-from discreet.together.protocol import _Progress, _Round, added_up
+from discreet.together.protocol import _PartyProgress, _PartyRun, added_up
 from discreet.together.session import most_absent
 from discreet.together.wire import Link, MessageKind, PeerGone
 from discreet.trusted.ring_c.shares import Residues
@@ -204,7 +204,7 @@ def test_only_the_named_address_is_listened_at(keys: dict[str, tuple[str, Path]]
     assert elsewhere != 0
 
 
-class Rogue(_Round):
+class Rogue(_PartyRun):
     """Keeps to the protocol up to one phase, in which it does something else."""
 
     phase: MessageKind
@@ -231,7 +231,7 @@ async def rogue(
     meeting = Meeting(agreed, "c", key)
     try:
         await meeting.meet()
-        await kind(agreed, "c", dict(meeting.links), _Progress(agreed.absent)).run(made)
+        await kind(agreed, "c", dict(meeting.links), _PartyProgress(agreed.absent)).run(made)
     finally:
         await meeting.close(end=False)
 
@@ -387,7 +387,7 @@ def test_a_party_cannot_have_others_left_out(keys: dict[str, tuple[str, Path]], 
     made = brought(agreed)
     came: list[MessageKind] = []
 
-    class Splits(_Round):
+    class Splits(_PartyRun):
         async def _roster(self, held: set[str]) -> set[str]:  # noqa: ARG002
             for kind in (MessageKind.HELD, MessageKind.ROSTER):
                 for link in self.links.values():
@@ -405,7 +405,7 @@ def test_a_party_cannot_have_others_left_out(keys: dict[str, tuple[str, Path]], 
         meeting = Meeting(agreed, "d", many["d"][1])
         try:
             await meeting.meet()
-            await Splits(agreed, "d", dict(meeting.links), _Progress(absent)).run(made["d"])
+            await Splits(agreed, "d", dict(meeting.links), _PartyProgress(absent)).run(made["d"])
         finally:
             await meeting.close(end=False)
 
@@ -414,7 +414,7 @@ def test_a_party_cannot_have_others_left_out(keys: dict[str, tuple[str, Path]], 
     assert set(came) <= {MessageKind.HELD, MessageKind.ROSTER}
 
 
-class Liar(_Round):
+class Liar(_PartyRun):
     """Names to each other party the roster that it chose for it, in both phases, and then keeps to the protocol with
     everybody who stays. `lies` are the rosters; `opened` is what it adds up of the sums that it is shown."""
 
@@ -468,7 +468,7 @@ def against_a_liar(
         meeting = Meeting(agreed, liar, keys[liar][1])
         try:
             await meeting.meet()
-            await kind(agreed, liar, dict(meeting.links), _Progress(agreed.absent)).run(made[liar])
+            await kind(agreed, liar, dict(meeting.links), _PartyProgress(agreed.absent)).run(made[liar])
         finally:
             await meeting.close(end=False)
 

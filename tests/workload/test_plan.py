@@ -17,7 +17,7 @@ from discreet.trusted.ring_c.linear_queries import Linear, loss_of
 from discreet.workload import residuals
 from discreet.workload.items import PREFIXES, RANGES, Count, Intervals, Item, Marginal
 from discreet.workload.optimum import independent, optimum, singular_value_bound, tree, whole
-from discreet.workload.plan import GAUSSIAN, LAPLACE, NoiseBudget, Planner, Strategy, VarianceLimits, strategy
+from discreet.workload.plan import GAUSSIAN, LAPLACE, NoiseBudget, Strategy, VarianceLimits, WorkloadPlanner, strategy
 from kinds import examples
 from workload_tools import NOISES, asked, best_estimator, workloads
 
@@ -27,7 +27,7 @@ KINDS = st.sampled_from(NOISES)
 
 def strategies(items: list[Item], sizes: tuple[int, ...], noise: NoiseBudget) -> list[Strategy]:
     """Every kind of strategy that the planner tries."""
-    planner = Planner(items, sizes, noise)
+    planner = WorkloadPlanner(items, sizes, noise)
     return [planner.planned(), planner.one_by_one(), *planner.dense()]
 
 
@@ -86,7 +86,7 @@ def test_never_worse_than_one_by_one(case: tuple[Any, Any], noise: NoiseBudget) 
     assert alone == noise.alone(questions)
     for own in found.variances:
         assert own.max() <= alone * (1 + 1e-9)
-    single = Planner(items, sizes, noise).one_by_one()
+    single = WorkloadPlanner(items, sizes, noise).one_by_one()
     assert all(own.max() <= alone * (1 + 1e-9) for own in single.variances)
     bounds = VarianceLimits.of(items, [noise])
     if bounds.fair(single) or not bounds.fair(found):

@@ -64,7 +64,7 @@ async def _serve(assistant: Assistant) -> None:
         "discreet", version=__version__, instructions=INSTRUCTIONS, on_list_tools=listed, on_call_tool=called
     )
     server.middleware.clear()  # nothing is told to whoever traces programs
-    lines = _Lines()
+    lines = _InputLines()
     stdin: Any = anyio.wrap_file(cast(Any, lines))  # of a file, what reads lines
     async with stdio_server(stdin=stdin) as (read, write), anyio.create_task_group() as tasks:
         await tasks.start(_ended, lines)
@@ -74,7 +74,7 @@ async def _serve(assistant: Assistant) -> None:
         tasks.cancel_scope.cancel()
 
 
-async def _ended(lines: _Lines, *, task_status: TaskStatus[None]) -> None:
+async def _ended(lines: _InputLines, *, task_status: TaskStatus[None]) -> None:
     """A signal is the end of what comes."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         task_status.started()
@@ -113,7 +113,7 @@ def _described(tool: Tool) -> types.Tool:
     )
 
 
-class _Lines(io.TextIOBase):
+class _InputLines(io.TextIOBase):
     """Lines of a limited length, until standard input ends, or `end` is called: who reads waits in another thread."""
 
     def __init__(self) -> None:

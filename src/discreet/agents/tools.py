@@ -286,12 +286,12 @@ def _warned() -> Iterator[list[str]]:
 
 def bounded(plain: Mapping[str, Any]) -> dict[str, Any]:
     """The same with lists and texts of limited length, and without control letters; `cut` says what was left out."""
-    room = _Room()
+    room = _LetterLimit()
     found: dict[str, Any] = {visible(name): _bounded(value, visible(name), room) for name, value in plain.items()}
     return found | {"cut": list(room.cut)} if room.cut else found
 
 
-class _Room:
+class _LetterLimit:
     """What is left of all letters, and what was left out."""
 
     def __init__(self) -> None:
@@ -303,7 +303,7 @@ class _Room:
             self.cut[f"{where[:200]}: {what}"] = None
 
 
-def _bounded(value: Any, where: str, room: _Room) -> Any:
+def _bounded(value: Any, where: str, room: _LetterLimit) -> Any:
     room.left -= _FIXED
     if isinstance(value, str):
         most = max(0, min(MOST_LETTERS, room.left))

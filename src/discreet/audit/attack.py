@@ -19,7 +19,7 @@ from typing import Any, NoReturn, cast
 from discreet.audit import pmf
 from discreet.audit.claims import Claim, Result
 from discreet.audit.events import Feature, answered, kind
-from discreet.audit.made_up import Person, Stage, extremes
+from discreet.audit.made_up import ExtremePerson, Stage, extremes
 from discreet.audit.targets import ComputedAttack, Fitted, Late, SampledAttack, Target
 from discreet.catalog import Table
 from discreet.engines.protocol import Row
@@ -154,7 +154,7 @@ class Attack:
         persons = [None, *extremes(keys, numbers=bool(project_of(self.measurement.plan.root).quantities))]
         return [self._seen(keys, person) for person in persons]
 
-    def _seen(self, keys: tuple[str, ...], person: Person | None) -> Neighbour:
+    def _seen(self, keys: tuple[str, ...], person: ExtremePerson | None) -> Neighbour:
         loaded = self._stage.made_up(self.table, keys, self._crowd(), person)
         try:
             runs = tuple(self._stage.run(self.measurement.plan.root, loaded) for _ in range(RUNS))

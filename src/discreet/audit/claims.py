@@ -63,7 +63,8 @@ class Claim:
         return found > self.amount * (1 + SLACK) + (TINY if self.of_delta else SLACK)
 
     def bound(self, likely: int, rare: int, draws: int, miss: float) -> float:
-        """The ε or μ that these counts of one event on two neighbours prove, but with the chance `miss`."""
+        """A lower confidence bound on ε or μ from these counts of one event on two neighbours, wrong with probability
+        at most `miss`."""
         prove = epsilon_bound if self.mu is None else mu_bound
         return prove(likely, rare, draws, self.delta, miss)
 

@@ -32,7 +32,7 @@ Record = dict[str, str]
 
 
 @dataclass(frozen=True)
-class Person:
+class ExtremePerson:
     """How the one person is extreme: numbers at the upper bound, the lower, or missing; in how many groups."""
 
     numbers: str = "high"
@@ -49,7 +49,10 @@ class Person:
 
 
 GROUPS = ("one", "as many as allowed", "more than allowed")
-PERSONS = (*(Person(numbers, groups) for groups in GROUPS for numbers in ("high", "low")), Person("missing"))
+PERSONS = (
+    *(ExtremePerson(numbers, groups) for groups in GROUPS for numbers in ("high", "low")),
+    ExtremePerson("missing"),
+)
 
 
 class Stage:
@@ -59,7 +62,7 @@ class Stage:
         self._engine = chosen.engine(limits)
         self._folder = TemporaryDirectory(prefix="discreet-audit-")
         self._count = 0
-        self._known: dict[tuple[str, tuple[str, ...], int, Person | None], Table] = {}
+        self._known: dict[tuple[str, tuple[str, ...], int, ExtremePerson | None], Table] = {}
 
     def write(self, table: Table, rows: Sequence[Record]) -> Table:
         """The same declaration with made-up rows as its source."""
@@ -72,7 +75,7 @@ class Stage:
             writer.writerows([row.get(name, "") for name in names] for row in rows)
         return replace(table, source=Source(SourceKind.CSV, path))
 
-    def made_up(self, table: Table, keys: tuple[str, ...], persons: int, person: Person | None) -> Table:
+    def made_up(self, table: Table, keys: tuple[str, ...], persons: int, person: ExtremePerson | None) -> Table:
         """The crowd, with one extreme person or without, in the engine: each such table once."""
         wanted = table.name, keys, persons, person
         if wanted not in self._known:
@@ -115,7 +118,7 @@ def crowd(table: Table, keys: Sequence[str], persons: int) -> list[Record]:
     ]
 
 
-def rows_of(table: Table, keys: Sequence[str], person: Person) -> list[Record]:
+def rows_of(table: Table, keys: Sequence[str], person: ExtremePerson) -> list[Record]:
     """The rows of the one person: more than are allowed, in more groups than are allowed."""
     if table.person is None:
         count = 1
@@ -136,7 +139,7 @@ def _of_crowd(table: Table, column: Column, key: bool, index: int) -> str:
     return _number(column, "low" if index % 2 else "high") if _counts(column) else _group(column, 0)
 
 
-def _of_person(table: Table, column: Column, key: bool, person: Person, index: int) -> str:
+def _of_person(table: Table, column: Column, key: bool, person: ExtremePerson, index: int) -> str:
     if column.name == table.person:
         return _name(column, 0)
     if key:
@@ -209,7 +212,7 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def extremes(keys: Sequence[str], *, numbers: bool) -> Iterator[Person]:
+def extremes(keys: Sequence[str], *, numbers: bool) -> Iterator[ExtremePerson]:
     """The extreme persons that differ for a question: by groups if it has keys, by numbers if it reads any."""
     for person in PERSONS:
         if (keys or person.groups == GROUPS[0]) and (numbers or person.numbers == "high"):

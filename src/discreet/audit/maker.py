@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from discreet.audit.calls import Expressions, Name
+from discreet.audit.random_expressions import Expressions, Name
 from discreet.catalog import Declaration, Table, Type
 from discreet.sql.grammar import STATISTICS
 

@@ -13,7 +13,7 @@ from typing import Any
 from discreet.audit.attack import Attack
 from discreet.audit.claims import Claim
 from discreet.audit.events import Feature, answered, kind
-from discreet.audit.made_up import GROUPS, Person, Stage, crowd, rows_of
+from discreet.audit.made_up import GROUPS, ExtremePerson, Stage, crowd, rows_of
 from discreet.audit.targets import Late, SampledAttack, Target
 from discreet.catalog import Budget, Column, Declaration, Table
 from discreet.curator import Curator
@@ -143,7 +143,7 @@ def _whole(declaration: Declaration, stage: Stage, table: Table, question: Asked
     """Whole questions to two curators over made-up neighbours: ledger in memory, engine, door, release and all."""
     keys = [key.name for key in question.keys]
     base = crowd(table, keys, 8)
-    mine = rows_of(table, keys, Person(groups=GROUPS[2] if keys else GROUPS[0]))
+    mine = rows_of(table, keys, ExtremePerson(groups=GROUPS[2] if keys else GROUPS[0]))
     delta = PLENTY.keys_delta / (2 * asks) if question.private else Fraction(0)
     curators = []
     for rows in (base, base + mine):

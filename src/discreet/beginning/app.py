@@ -40,7 +40,7 @@ from discreet.console.pages import JSON, as_json, replied, wants_json
 from discreet.console.visits import FORM_FIELD, sent
 from discreet.errors import DeclarationError
 from discreet.odds import best_guess_of_budget, chance
-from discreet.service.requests import Refused
+from discreet.service.requests import RefusedRequest
 
 LARGEST = 1 << 20
 """Bytes of a form, where it has few fields."""
@@ -94,7 +94,7 @@ class Beginning:
         )
 
     async def _said(self, request: Request) -> Mapping[str, str]:
-        """What the form's own page sent. Raises Refused."""
+        """What the form's own page sent. Raises RefusedRequest."""
         said = await sent(request, self._known, max(LARGEST, OF_A_FIELD * len(self._known)))
         word = said.pop(FORM_FIELD, "").encode("utf-8", "replace")
         if not hmac.compare_digest(word, self._word.encode()):
@@ -257,15 +257,15 @@ def _shown(template: str, words: Mapping[str, Any], status: int = 200) -> Respon
     return replied(pages.rendered(template, words, _PACKAGE), status=status)
 
 
-def _refused(status: int, code: str, message: str, where: str, fix: str) -> Refused:
-    return Refused(status, code, message, where, fix, DeclarationError)
+def _refused(status: int, code: str, message: str, where: str, fix: str) -> RefusedRequest:
+    return RefusedRequest(status, code, message, where, fix, DeclarationError)
 
 
 async def _reply(shown: Callable[[Request], Awaitable[Response]], request: Request) -> Response:
     """What a request gets."""
     try:
         return await shown(request)
-    except Refused as refused:
+    except RefusedRequest as refused:
         return _failed(request, refused)
     except ClientDisconnect:
         return Response(status_code=400)
@@ -287,7 +287,7 @@ def _problem(error: Any, title: str, status: int) -> dict[str, Any]:
     }
 
 
-def _failed(request: Request, refused: Refused) -> Response:
+def _failed(request: Request, refused: RefusedRequest) -> Response:
     problem = _problem(refused.error, "This cannot be shown", refused.status)
     more = {"connection": "close"} if refused.status in (408, 413) else {}
     if wants_json(request):

@@ -282,7 +282,12 @@ class _Drafting:
             if not number.is_finite():
                 raise InvalidOperation
         except InvalidOperation:
-            self.lack(field, where, "this is no number", "write digits and a point, as 2000000 or 0.5")
+            self.lack(
+                field,
+                where,
+                "not a valid number",
+                f"write digits and a point, as 2000000 or 0.5, at most {_LONGEST} characters",
+            )
             return None
         return str(number)
 
@@ -295,7 +300,7 @@ class _Drafting:
                 raise ValueError
             return datetime.date.fromisoformat(text).isoformat()
         except ValueError:
-            self.lack(field, where, "this is no date", "write year, month and day, as 1900-01-31")
+            self.lack(field, where, "not a valid date", "write year, month and day, as 1900-01-31")
             return None
 
     def count(self, field: str, where: str, *, needed: bool = False) -> int | None:
@@ -305,7 +310,7 @@ class _Drafting:
                 self.lack(field, where, "it is missing", "write a whole number, as 20", unsaid=True)
             return None
         if not text.isascii() or not text.isdigit() or len(text) > 12 or int(text) == 0:
-            self.lack(field, where, "this is no whole number above 0", "write for example 20")
+            self.lack(field, where, "not a whole number above 0", "write for example 20")
             return None
         return int(text)
 

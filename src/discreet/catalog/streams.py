@@ -24,7 +24,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 _EVERY = re.compile(r"([1-9][0-9]{0,2}) (day|week)s?")
 
 
-class _Reader(PartReader):
+class _StreamReader(PartReader):
     """What is declared of one stream, and what is wrong with it."""
 
     def table(self, tables: Mapping[str, Table]) -> Table | None:
@@ -96,7 +96,7 @@ def read_streams(
             message = "a stream's name has letters, digits, _ and -, at most 40, and is no other stream's"
             faults.append(Fault(where, message, "write [streams.daily]"))
             continue
-        reader = _Reader(where, said, faults)
+        reader = _StreamReader(where, said, faults)
         for key in said.keys() - _KNOWN:
             reader.fault(key, "this key is not known", f"write one of {', '.join(sorted(_KNOWN))}")
         if beside is None:

@@ -19,7 +19,7 @@ MOST_UPDATES, MOST_CELLS = 200, 1 << 16
 _KNOWN = {"interactive", "table", "columns", "updates", "epsilon", "key"}
 
 
-class _Reader(PartReader):
+class _SyntheticStateReader(PartReader):
     """What is declared of the state, and what is wrong with it."""
 
     def table(self, tables: Mapping[str, Table]) -> Table | None:
@@ -49,7 +49,7 @@ def read_state(
     raw: Mapping[str, Any], tables: Mapping[str, Table], budget: Budget, ledger: Path | Place | None, base: Path
 ) -> tuple[DeclaredState | None, Sequence[Fault]]:
     """The declared state, None where none is asked for, and what is wrong with it."""
-    reader = _Reader("synthesis", raw, [])
+    reader = _SyntheticStateReader("synthesis", raw, [])
     for key in raw.keys() - _KNOWN:
         reader.fault(key, "this key is not known", f"write one of {', '.join(sorted(_KNOWN))}")
     if not isinstance(raw.get("interactive", False), bool):

@@ -37,7 +37,7 @@ from discreet.cli.serve import serve as serve_command
 from discreet.cli.serve import token as token_command
 from discreet.cli.simulate import command as simulate_command
 from discreet.cli.stream import command as stream_command
-from discreet.cli.there import Source, said_here, sourced
+from discreet.cli.there import CommandTarget, said_here, sourced
 from discreet.cli.together import command as together_command
 from discreet.errors import DeclarationError, Error, Fault, QuestionError
 from discreet.texts import visible
@@ -240,7 +240,7 @@ def _within(pairs: tuple[str, ...]) -> dict[str, str] | None:
 @click.option("--plot", "picture", metavar="FILE", help="Also draw the answer: .png, .svg or .html.")
 @_machine
 def ask(
-    source: Source,
+    source: CommandTarget,
     question: str,
     epsilon: str | None,
     delta: str | None,
@@ -298,7 +298,7 @@ def ask(
 @click.option("--sql", is_flag=True, help="For the owner: also the statement that the engine would run.")
 @_machine
 def explain(
-    source: Source,
+    source: CommandTarget,
     question: str,
     epsilon: str | None,
     delta: str | None,
@@ -386,7 +386,7 @@ def check(declaration: str, as_json: bool) -> None:
 @click.argument("declaration", required=False)
 @sourced
 @_machine
-def tables(source: Source, as_json: bool) -> None:
+def tables(source: CommandTarget, as_json: bool) -> None:
     """What may be asked about: whose rows, columns, types, bounds and values. Reads no row."""
     with source.curator(load=False) as curator:
         found, period = curator.tables, curator.budget.period
@@ -399,7 +399,7 @@ def tables(source: Source, as_json: bool) -> None:
 @click.argument("declaration", required=False)
 @sourced
 @_machine
-def budget(source: Source, as_json: bool) -> None:
+def budget(source: CommandTarget, as_json: bool) -> None:
     """What is used and left of the budget. Of a service, of the token's own account."""
     with source.curator(load=False) as curator:
         found = curator.budget
@@ -498,7 +498,7 @@ def lift(declaration: str, analyst: str | None, named: tuple[str, ...], reason: 
 )
 @_machine
 def ledger(
-    source: Source,
+    source: CommandTarget,
     entry: int | None,
     verify: bool,
     expect_head: str | None,

@@ -76,7 +76,7 @@ def estimate_command(
 
 
 def _show(reports: str, said: dict[str, Any]) -> None:
-    from discreet.cli.estimates import Estimates
+    from discreet.cli.estimates import EstimatePages
     from discreet.local.beside import asked
     from discreet.service.loopback import Loopback
 
@@ -84,4 +84,4 @@ def _show(reports: str, said: dict[str, Any]) -> None:
     with Loopback() as page:
         click.echo(f"{visible(found['collection'])}: {page.address}", err=True)
         click.echo("this address is for you alone, in a browser at this machine; Ctrl-C ends the page", err=True)
-        page.run(Estimates(reports, said))
+        page.run(EstimatePages(reports, said))

@@ -51,7 +51,7 @@ _PAGE = """<!doctype html>
 """
 
 
-class Estimates:
+class EstimatePages:
     """The paths below the root: / (a page, or JSON), /sizes (what says whether anything has come), and its files.
 
     The same reports are estimated once, however often somebody looks; and where no collector runs, the file is opened
@@ -104,7 +104,7 @@ class Estimates:
             if as_json:
                 return status, JSON, json.dumps(error.to_dict())
             body = f'<p class="note bad">{escape(str(error))}</p>\n<p><a href="./">The latest reports</a></p>'
-            title = "Estimates"
+            title = "EstimatePages"
             stamp = ""
         else:
             if as_json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from discreet.cli.there import Source, sourced
+from discreet.cli.there import CommandTarget, sourced
 from discreet.errors import refused
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.argument("declaration", required=False)
 @sourced
 @click.option("--analyst", help="With DECLARATION: the name of [analysts] whose budget the assistant has.")
-def command(source: Source, analyst: str | None) -> None:
+def command(source: CommandTarget, analyst: str | None) -> None:
     """Let an assistant ask, over the Model Context Protocol on standard input and output.
 
     It asks as an analyst: the holder of the service's token, or --analyst of DECLARATION on this machine. Programs that
@@ -46,7 +46,7 @@ def command(source: Source, analyst: str | None) -> None:
 
 
 @contextmanager
-def _curator(source: Source) -> Iterator[Curator | RemoteCurator]:
+def _curator(source: CommandTarget) -> Iterator[Curator | RemoteCurator]:
     """The curator, loaded. One of this machine answers on a service's schedule: who asks is not who holds the rows."""
     if source.declaration is None:
         with source.service() as there:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from discreet.cli import screen
-from discreet.cli.there import Source, sourced
+from discreet.cli.there import CommandTarget, sourced
 from discreet.errors import refused
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _of_tables(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--plot", "picture", metavar="FILE", help="Also a page of pictures: .html, .png or .svg.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, for a machine.")
 def command(
-    source: Source,
+    source: CommandTarget,
     tables: tuple[str, ...],
     columns: tuple[str, ...],
     workload: tuple[str, ...],
@@ -83,7 +83,7 @@ def command(
     on: ask again for it.
     """
     from discreet.release.plot import target
-    from discreet.synthesis.place import each, place
+    from discreet.synthesis.destinations import each, place
     from discreet.synthesis.saved import published
 
     if like is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from discreet.cli.opening import opened
-from discreet.cli.there import Source, sourced
+from discreet.cli.there import CommandTarget, sourced
 from discreet.texts import visible
 
 _json = click.option("--json", "as_json", is_flag=True, help="Write JSON, for a machine.")
@@ -22,7 +22,7 @@ _json = click.option("--json", "as_json", is_flag=True, help="Write JSON, for a 
 @click.option("--reason", required=True, help="What it is for.")
 @click.option("--analyst", help="Who asks: a name of [analysts].")
 @_json
-def request(source: Source, epsilon: str, reason: str, analyst: str | None, as_json: bool) -> None:
+def request(source: CommandTarget, epsilon: str, reason: str, analyst: str | None, as_json: bool) -> None:
     """Ask the owner for more of an analyst's own budget. Spends nothing."""
     who = source.who(analyst, owner=False)
     with source.curator(load=False) as curator:
@@ -34,7 +34,7 @@ def request(source: Source, epsilon: str, reason: str, analyst: str | None, as_j
 @click.argument("declaration", required=False)
 @sourced
 @_json
-def requests(source: Source, as_json: bool) -> None:
+def requests(source: CommandTarget, as_json: bool) -> None:
     """Requests for more, and what was decided: of an analyst's token, that analyst's."""
     with source.curator(load=False) as curator:
         found = [one if isinstance(one, dict) else one.to_dict() for one in curator.requests()]

@@ -33,7 +33,7 @@ _HEAD = 1 << 20
 
 
 @dataclass
-class _Table:
+class _SourceTable:
     """One source, and what is said of it."""
 
     name: str
@@ -111,7 +111,7 @@ def suggest(
     return _checked(written(suggested, epsilon, _number("--delta", delta, "write --delta 1e-6")), base)
 
 
-def _looks(table: _Table, *, alone: bool) -> str:
+def _looks(table: _SourceTable, *, alone: bool) -> str:
     """What the owner says next of columns that are texts, as long as nobody has said otherwise, and look like more;
     empty where there is none. Of dates that need their form said first something else is told."""
     looks = {name: kind for name, kind in table.looks.items() if name not in (table.dated if table.dates else ())}
@@ -147,8 +147,8 @@ def named(source: str) -> str:
     return table_name(source) if is_server(source) or re.search("[*?]", stem) else stem
 
 
-def _tables(sources: Sequence[str], engine: Sources, tell: Callable[[str], None]) -> list[_Table]:
-    tables: list[_Table] = []
+def _tables(sources: Sequence[str], engine: Sources, tell: Callable[[str], None]) -> list[_SourceTable]:
+    tables: list[_SourceTable] = []
     for source in sources:
         place = _place(source, engine)
         name = table_name(source)
@@ -166,10 +166,12 @@ def _tables(sources: Sequence[str], engine: Sources, tell: Callable[[str], None]
                 tell(f"{source}: {message} → if these are not names, add a line of column names before it")
             dates, dated = _dates(place)
             looks |= dated
-            table = _Table(name, place, dict.fromkeys(names, Type.TEXT), looks, tuple(dates), tuple(dated))
+            table = _SourceTable(name, place, dict.fromkeys(names, Type.TEXT), looks, tuple(dates), tuple(dated))
             tables.append(table)
         else:
-            tables.append(_Table(name, place, {column: kind for column, (kind, _) in engine.types(place).items()}))
+            tables.append(
+                _SourceTable(name, place, {column: kind for column, (kind, _) in engine.types(place).items()})
+            )
     return tables
 
 
@@ -291,7 +293,7 @@ def _encoding(place: Source) -> str:
     return "utf-8"
 
 
-def _meant(option: str, said: str, tables: Sequence[_Table]) -> Iterator[tuple[_Table, str]]:
+def _meant(option: str, said: str, tables: Sequence[_SourceTable]) -> Iterator[tuple[_SourceTable, str]]:
     """The columns that an option means: COLUMN of every table that has it, or table.COLUMN, in whatever case."""
     found = [(table, name) for table in tables for name in table.types if name == said]
     found = found or [
@@ -309,7 +311,7 @@ def _meant(option: str, said: str, tables: Sequence[_Table]) -> Iterator[tuple[_
     yield from found
 
 
-def _counted(option: str, said: str, tables: Sequence[_Table]) -> Iterator[tuple[_Table, int]]:
+def _counted(option: str, said: str, tables: Sequence[_SourceTable]) -> Iterator[tuple[_SourceTable, int]]:
     """N for all tables, or table=N."""
     name, _, number = said.rpartition("=")
     if not number.isascii() or not number.isdigit() or int(number) == 0:
@@ -332,7 +334,7 @@ def _written(place: Source, base: Path) -> str:
     return f"{relative}::{place.relation}" if place.relation else relative
 
 
-def _suggested(table: _Table, base: Path, one_row: bool, *, alone: bool) -> Suggested:
+def _suggested(table: _SourceTable, base: Path, one_row: bool, *, alone: bool) -> Suggested:
     """A table of the declaration. Of several, those with a number of rows a person are not one row a person."""
     if one_row and not alone and table.rows is not None:
         one_row = False

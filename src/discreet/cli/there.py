@@ -28,7 +28,7 @@ _MOST_READ = 1 << 16
 
 
 @dataclass(frozen=True)
-class Source:
+class CommandTarget:
     """The declaration that a command names, or else the service: its address, and where the token stands."""
 
     declaration: str | None
@@ -120,7 +120,7 @@ def sourced(command: Callable[..., Any]) -> Callable[..., Any]:
     return given
 
 
-def _source(declaration: str | None, server: str | None, token_file: Path | None) -> Source:
+def _source(declaration: str | None, server: str | None, token_file: Path | None) -> CommandTarget:
     if declaration is not None:
         if server is not None and said_here("server"):
             fix = "leave out DECLARATION, or --server"
@@ -128,11 +128,11 @@ def _source(declaration: str | None, server: str | None, token_file: Path | None
         if token_file is not None:
             fix = "leave it out; or name a service with --server"
             raise refused("server", "a token is for a service", "--token-file", fix)
-        return Source(declaration)
+        return CommandTarget(declaration)
     if server is None:
         fix = "name its file, as in clinic.toml; or a service with --server https://host:8443"
         raise refused("declaration", "there is no declaration", "DECLARATION", fix)
-    return Source(None, server, token_file)
+    return CommandTarget(None, server, token_file)
 
 
 def said_here(option: str) -> bool:

@@ -20,7 +20,7 @@ from markupsafe import Markup, escape
 from discreet.console.pages import as_json, wants_json
 from discreet.console.pictures import chart, meter
 from discreet.console.requests import count_open
-from discreet.console.visits import Download, Elsewhere, Page, Place, Reply, Visit
+from discreet.console.visits import ConsolePage, Download, Page, Redirect, Reply, Visit
 from discreet.curator.history import as_entry
 from discreet.dialect.table import BY_NAME
 from discreet.errors import Error
@@ -28,7 +28,7 @@ from discreet.release import Release
 from discreet.release.render import estimate
 from discreet.release.told import told
 from discreet.release.values import FAR
-from discreet.service.requests import Refused
+from discreet.service.requests import RefusedRequest
 from discreet.service.roles import Role
 
 _Result = TypeVar("_Result")
@@ -115,7 +115,7 @@ def _functions() -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Draft:
+class _EditorForm:
     """What stands in the editor's form."""
 
     question: str = ""
@@ -128,24 +128,26 @@ class _Draft:
 
     @property
     def said(self) -> dict[str, Any]:
-        """The same as a question is asked. Raises Refused."""
+        """The same as a question is asked. Raises RefusedRequest."""
         if not self.question:
-            raise Refused(
+            raise RefusedRequest(
                 422, "question", "there is no question yet", "question", "write one: SELECT COUNT(*) AS n FROM …"
             )
         if len(self.question) > LONGEST_QUESTION:
-            raise Refused(413, "size", f"a question has at most {LONGEST_QUESTION:,} letters", "question", "ask less")
+            raise RefusedRequest(
+                413, "size", f"a question has at most {LONGEST_QUESTION:,} letters", "question", "ask less"
+            )
         how = {"question": self.question, **({"reuse": False} if self.afresh else {})}
         how |= {"part": self.part} if self.part else {}
         if self.by == "within":
             if not self.column or not self.error:
                 fix = "name a column of the answer, and the largest error that it may have"
-                raise Refused(422, "within", "no error is named", "error", fix)
+                raise RefusedRequest(422, "within", "no error is named", "error", fix)
             return {**how, "within": {self.column: self.error}}
         return {**how, **({"epsilon": self.epsilon} if self.epsilon else {})}
 
     @classmethod
-    def of(cls, visit: Visit, sent: bool) -> _Draft:
+    def of(cls, visit: Visit, sent: bool) -> _EditorForm:
         """What was sent, or what the address says."""
         word = visit.word if sent else visit.query
         by = "within" if word("by") == "within" else "epsilon"
@@ -156,10 +158,10 @@ class _Draft:
 
 async def editor(visit: Visit) -> Reply:
     """The editor. What the address says stands in it; nothing is asked yet."""
-    return await _editor(visit, _Draft.of(visit, sent=False))
+    return await _editor(visit, _EditorForm.of(visit, sent=False))
 
 
-async def _editor(visit: Visit, draft: _Draft, problem: Mapping[str, Any] | None = None) -> Page:
+async def _editor(visit: Visit, draft: _EditorForm, problem: Mapping[str, Any] | None = None) -> Page:
     balance = await visit.service.balance(visit.account)
     data = {**vars(draft), "balance": balance, "problem": problem}
     words = {
@@ -212,12 +214,12 @@ async def check(visit: Visit) -> Reply:
     latest is looked at."""
     number = visit.kept["latest"] = visit.kept.get("latest", 0) + 1
     try:
-        said = _Draft.of(visit, sent=True).said
+        said = _EditorForm.of(visit, sent=True).said
         async with turn(visit):
             if number != visit.kept["latest"]:
-                raise Refused(409, "newer", "a newer draft is looked at", "question", "look at that one")
+                raise RefusedRequest(409, "newer", "a newer draft is looked at", "question", "look at that one")
             explained = await visit.service.explained(visit.account, said)
-    except (Error, Refused) as error:
+    except (Error, RefusedRequest) as error:
         if wants_json(visit.request):
             raise
         return Page("check.html", {"problem": visit.service.problem_of(error, visit.account)})
@@ -236,7 +238,7 @@ def _for_slider(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Answer:
+class _KeptAnswer:
     """An answer that is kept in memory: of a part alone, or of all rows where that is empty."""
 
     question: str
@@ -251,14 +253,14 @@ def size_of_answers(kept: Mapping[str, Any]) -> int:
     return sum(one.size for one in kept.get("answers", {}).values())
 
 
-def _answers(visit: Visit) -> dict[str, _Answer]:
-    found: dict[str, _Answer] = visit.kept.setdefault("answers", {})
+def _answers(visit: Visit) -> dict[str, _KeptAnswer]:
+    found: dict[str, _KeptAnswer] = visit.kept.setdefault("answers", {})
     return found
 
 
 async def ask(visit: Visit) -> Reply:
     """Asks. The same form sent twice is one question: its name goes with it."""
-    draft = _Draft.of(visit, sent=True)
+    draft = _EditorForm.of(visit, sent=True)
     try:
         said = draft.said
         once = hashlib.sha256(
@@ -273,29 +275,30 @@ async def ask(visit: Visit) -> Reply:
             else:
                 release, warnings = await visit.service.asked(visit.account, said, f"console-{name}")
                 size = len(await written(visit, release.holds.to_json))
-                answers[name] = _Answer(draft.question, draft.part, release, warnings, size)
+                answers[name] = _KeptAnswer(draft.question, draft.part, release, warnings, size)
                 while len(answers) > MOST_ANSWERS or (size_of_answers(visit.kept) > MOST_BYTES and len(answers) > 1):
                     del answers[next(iter(answers))]
-    except (Error, Refused) as error:
+    except (Error, RefusedRequest) as error:
         if wants_json(visit.request):
             raise
         return await _editor(visit, draft, visit.service.problem_of(error, visit.account))
     data = await written(visit, partial(_answer_data, name, answers[name])) if wants_json(visit.request) else {}
-    return Elsewhere(f"/console/answers/{name}", data)
+    return Redirect(f"/console/answers/{name}", data)
 
 
-def _answer_data(name: str, answer: _Answer) -> dict[str, Any]:
+def _answer_data(name: str, answer: _KeptAnswer) -> dict[str, Any]:
     asked = {"answer": name, "question": answer.question, "part": answer.part}
     return {**asked, **told(answer.release), "warnings": list(answer.warnings)}
 
 
-async def _of(visit: Visit) -> tuple[str, _Answer]:
-    """An answer that is kept. Raises Refused, and EngineError where the owner has frozen questions like its own."""
+async def _of(visit: Visit) -> tuple[str, _KeptAnswer]:
+    """An answer that is kept. Raises RefusedRequest, and EngineError where the owner has frozen questions like its
+    own."""
     name = str(visit.request.path_params["answer"])
     found = _answers(visit).get(name)
     if found is None:
         fix = "ask the same question at the same price again: the ledger has its answer, and it is free"
-        raise Refused(404, "answer", "this answer is not kept here any more", "answers", fix)
+        raise RefusedRequest(404, "answer", "this answer is not kept here any more", "answers", fix)
     await visit.service.hold_open(visit.account, found.question)
     return name, found
 
@@ -305,7 +308,7 @@ async def answer(visit: Visit) -> Reply:
     return await written(visit, partial(_answer_page, *await _of(visit)))
 
 
-def _answer_page(name: str, found: _Answer) -> Page:
+def _answer_page(name: str, found: _KeptAnswer) -> Page:
     release = found.release
     words = {
         "cells": cells(release, range(len(release.rows))),
@@ -352,7 +355,7 @@ async def download(visit: Visit) -> Reply:
     _, found = await _of(visit)
     form = str(visit.request.path_params["form"])
     if form not in FORMATS:
-        raise Refused(
+        raise RefusedRequest(
             404, "output", "there is no such form of an answer", "answers", f"take one of {', '.join(FORMATS)}"
         )
     content = await written(visit, partial(saved, found.release, form))
@@ -415,7 +418,7 @@ async def balance(visit: Visit) -> Reply:
 
 
 PLACES = (
-    Place(
+    ConsolePage(
         "/console/ask",
         "Ask",
         ASKING,
@@ -424,7 +427,7 @@ PLACES = (
         "Ask",
         ("question", "by", "epsilon", "column", "error", "afresh", "part", "request"),
     ),
-    Place(
+    ConsolePage(
         "/console/check",
         "Check",
         ASKING,
@@ -433,10 +436,10 @@ PLACES = (
         "",
         ("question", "by", "epsilon", "column", "error", "afresh", "part"),
     ),
-    Place("/console/names", "Names", ASKING, names),
-    Place("/console/answers/{answer}", "Answer", ASKING, answer),
-    Place("/console/answers/{answer}/{form}", "Download", ASKING, download),
-    Place("/console/tables", "Tables and columns", ALL, tables, None, "Tables"),
-    Place("/console/history", "What I asked", ASKING, history, None, "History"),
-    Place("/console/balance", "What is left", ALL, balance, None, "Balance"),
+    ConsolePage("/console/names", "Names", ASKING, names),
+    ConsolePage("/console/answers/{answer}", "Answer", ASKING, answer),
+    ConsolePage("/console/answers/{answer}/{form}", "Download", ASKING, download),
+    ConsolePage("/console/tables", "Tables and columns", ALL, tables, None, "Tables"),
+    ConsolePage("/console/history", "What I asked", ASKING, history, None, "History"),
+    ConsolePage("/console/balance", "What is left", ALL, balance, None, "Balance"),
 )

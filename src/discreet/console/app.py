@@ -14,13 +14,13 @@ from starlette.routing import BaseRoute, Route
 
 from discreet.console import analyst, owner, publishing, requests, streams
 from discreet.console.pages import HTML, JSON, as_json, rendered, replied, static, wants_json
-from discreet.console.sessions import Session, Sessions
+from discreet.console.sessions import ConsoleSession, Sessions
 from discreet.console.visits import (
     FORM_FIELD,
+    ConsolePage,
     Download,
-    Elsewhere,
     Page,
-    Place,
+    Redirect,
     Reply,
     Visit,
     from_here,
@@ -31,12 +31,12 @@ from discreet.console.visits import (
 from discreet.service.accounts import PREFIX, Account, digest_of
 from discreet.service.api import Service
 from discreet.service.connections import KNOWN
-from discreet.service.requests import Refused, bearer, unknown_token
+from discreet.service.requests import RefusedRequest, bearer, unknown_token
 from discreet.service.roles import Role
 from discreet.service.serving import Address
 from discreet.service.watching import CODE, PATH
 
-PLACES: tuple[Place, ...] = (*owner.PLACES, *analyst.PLACES, *publishing.PLACES, *requests.PLACES)
+PLACES: tuple[ConsolePage, ...] = (*owner.PLACES, *analyst.PLACES, *publishing.PLACES, *requests.PLACES)
 """The pages, in the order of the menu; where streams are declared, theirs come behind them."""
 
 HOME = "/console"
@@ -74,7 +74,7 @@ class Console:
     """The `places` of one service. `where` says how it is called: over TLS cookies are the host's alone, and never sent
     without; on this machine's own plain HTTP, where other ports are other programs, their names have the port."""
 
-    def __init__(self, service: Service, where: Address, places: Sequence[Place]) -> None:
+    def __init__(self, service: Service, where: Address, places: Sequence[ConsolePage]) -> None:
         self._service, self._places = service, places
         self._secure = where.secure
         self._sessions = Sessions()
@@ -100,7 +100,7 @@ class Console:
         if HTML in request.headers.get("accept", ""):
             return replied("", status=303, more={"location": "console"})
         return self._failed(
-            request, Refused(404, "path", "there is nothing here", "request", "GET /openapi.json"), None
+            request, RefusedRequest(404, "path", "there is nothing here", "request", "GET /openapi.json"), None
         )
 
     async def shared(self, request: Request) -> Response:
@@ -132,7 +132,7 @@ class Console:
             if not self._home(account):
                 return self._login_page(request, "This account has no pages: it is for programs that watch.", 403)
             made = await self._service.look(partial(self._service.accounts.made, account.name))
-        except Refused as refused:
+        except RefusedRequest as refused:
             words = "This token does not hold." if refused.status == 401 else refused.error.message
             return self._login_page(request, words, refused.status)
         except ClientDisconnect:
@@ -161,7 +161,7 @@ class Console:
         request.scope[PATH] = "/console/logout"
         try:
             said = await sent(request, ())
-        except Refused as refused:
+        except RefusedRequest as refused:
             return self._failed(request, refused, None)
         except ClientDisconnect:
             return Response(status_code=400)
@@ -173,7 +173,7 @@ class Console:
         self._set(reply, request, SESSION, "")
         return reply
 
-    def _session(self, request: Request) -> Session | None:
+    def _session(self, request: Request) -> ConsoleSession | None:
         return self._sessions.find(request.cookies.get(self._cookie(request, SESSION), ""))
 
     def _end(self, request: Request) -> None:
@@ -194,8 +194,9 @@ class Console:
             return self._failed(request, error, None)
         return replied("", status=303, more={"location": self._home(account)})
 
-    async def _who(self, request: Request) -> tuple[Account, Session | None]:
-        """Whose request it is, and in which session; without one where it has a token. Raises _LoggedOut, Refused."""
+    async def _who(self, request: Request) -> tuple[Account, ConsoleSession | None]:
+        """Whose request it is, and in which session; without one where it has a token. Raises _LoggedOut,
+        RefusedRequest."""
         if "authorization" in request.headers:
             return await self._service.holder(bearer(request)), None
         session = self._session(request)
@@ -213,15 +214,17 @@ class Console:
             raise _LoggedOut
         return account, session
 
-    async def reply(self, place: Place, request: Request) -> Response:
+    async def reply(self, place: ConsolePage, request: Request) -> Response:
         """What a page gives: to a browser as HTML, to a program as JSON."""
         request.scope[PATH] = place.path
         account: Account | None = None
-        session: Session | None = None
+        session: ConsoleSession | None = None
         try:
             account, session = await self._who(request)
             if account.role not in place.roles:
-                raise Refused(403, "role", f"this is not for the role {account.role}", place.path, "log in as another")
+                raise RefusedRequest(
+                    403, "role", f"this is not for the role {account.role}", place.path, "log in as another"
+                )
             with self._service.one_of_few(account):
                 request.scope[KNOWN]()
                 act = request.method == "POST"
@@ -235,14 +238,16 @@ class Console:
                 return self._written(place, visit, await shown(visit))
         except _LoggedOut:
             if wants_json(request):
-                return self._failed(request, Refused(401, "token", "you are not logged in", "request", "log in"), None)
+                return self._failed(
+                    request, RefusedRequest(401, "token", "you are not logged in", "request", "log in"), None
+                )
             return replied("", status=303, more={"location": LOGIN})
         except ClientDisconnect:
             return Response(status_code=400)
         except Exception as error:
             return self._failed(request, error, account, session, place)
 
-    def _kept_for(self, request: Request, session: Session | None) -> dict[str, Any]:
+    def _kept_for(self, request: Request, session: ConsoleSession | None) -> dict[str, Any]:
         """What is kept for whoever has this token, or this session of an issuer's: an account that is made anew under
         an old name is somebody else's."""
         key = digest_of(bearer(request)) if session is None else session.token or session.form.encode()
@@ -253,14 +258,14 @@ class Console:
             sizes -= analyst.size_of_answers(self._kept.pop(next(iter(self._kept))))
         return kept
 
-    def _written(self, place: Place, visit: Visit, came: Reply) -> Response:
+    def _written(self, place: ConsolePage, visit: Visit, came: Reply) -> Response:
         program = wants_json(visit.request)
         if isinstance(came, Download):
             return replied(came.content, came.kind, more={"content-disposition": f'attachment; filename="{came.name}"'})
         if program:
             data, status = came.data, came.status if isinstance(came, Page) else 200
             return replied(as_json(data), JSON, status)
-        if isinstance(came, Elsewhere):
+        if isinstance(came, Redirect):
             return replied("", status=303, more={"location": came.path})
         words = {
             **self._shell(visit.account, visit.session, place.path),
@@ -275,8 +280,8 @@ class Console:
         request: Request,
         error: Exception,
         account: Account | None,
-        session: Session | None = None,
-        place: Place | None = None,
+        session: ConsoleSession | None = None,
+        place: ConsolePage | None = None,
     ) -> Response:
         """What is said of an error, in the words that this account may hear."""
         plain = self._service.problem_of(error, account)
@@ -294,7 +299,7 @@ class Console:
         """The first page of an account; empty where it has none."""
         return next((one.path for one in self._places if one.menu and account.role in one.roles), "")
 
-    def _shell(self, account: Account | None, session: Session | None, path: str) -> dict[str, Any]:
+    def _shell(self, account: Account | None, session: ConsoleSession | None, path: str) -> dict[str, Any]:
         """What stands around each page: who this is, where one can go."""
         mine = [one for one in self._places if one.menu and account is not None and account.role in one.roles]
         here = [one.path for one in mine if path == one.path or path.startswith(f"{one.path}/")]
@@ -310,10 +315,10 @@ class _LoggedOut(Exception):
     """There is no session any more."""
 
 
-def _forged() -> Refused:
+def _forged() -> RefusedRequest:
     fix = "open the page again, and send it from there; nothing was done"
-    return Refused(403, "form", "this was not sent by a page of yours, or the page is too old", "request", fix)
+    return RefusedRequest(403, "form", "this was not sent by a page of yours, or the page is too old", "request", fix)
 
 
-def _nothing() -> Refused:
-    return Refused(404, "path", "there is nothing here", "request", "go to /console")
+def _nothing() -> RefusedRequest:
+    return RefusedRequest(404, "path", "there is nothing here", "request", "go to /console")

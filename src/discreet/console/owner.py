@@ -21,14 +21,14 @@ from discreet.accounting.room import part_used
 from discreet.catalog.written import analyst_written
 from discreet.console.pictures import between, parts
 from discreet.console.requests import count_open
-from discreet.console.visits import Download, Elsewhere, Page, Place, Reply, Visit
+from discreet.console.visits import ConsolePage, Download, Page, Redirect, Reply, Visit
 from discreet.curator.history import as_entry, tables
 from discreet.errors import Error
 from discreet.ledger import Entry
 from discreet.odds import best_guess_of_budget, best_guess_of_spent, chance
-from discreet.service.log import KINDS, Sought
+from discreet.service.log import KINDS, EntryFilter
 from discreet.service.owner import token_number
-from discreet.service.requests import Refused
+from discreet.service.requests import RefusedRequest
 from discreet.service.roles import Role
 from discreet.texts import visible
 from discreet.trusted.ring_a.exact import show
@@ -199,10 +199,10 @@ def _act(template: str, does: Does, onward: str, fields: Sequence[str]) -> tuple
         said = {name: visit.word(name) for name in fields}
         try:
             data = await visit.service.look(partial(does, visit, said))
-        except (Error, Refused) as error:
+        except (Error, RefusedRequest) as error:
             problem = visit.service.problem_of(error, visit.account)
             return Page(template, {**said, "problem": problem}, status=problem["status"])
-        return Elsewhere(onward, data)
+        return Redirect(onward, data)
 
     return show, act
 
@@ -259,7 +259,7 @@ async def add(visit: Visit) -> Reply:
     try:
         given["days"] = _days(said["days"])
         made = await visit.service.look(partial(visit.service.owner.add, visit.account, given))
-    except (Error, Refused) as error:
+    except (Error, RefusedRequest) as error:
         return await _accounts(visit, said, visit.service.problem_of(error, visit.account))
     return await _accounts(visit, dict.fromkeys(ACCOUNT, ""), None, made)
 
@@ -279,23 +279,23 @@ async def make_token(visit: Visit) -> Reply:
         if request in sent:
             message = f"this form has made token {sent[request]} already, which was shown once"
             fix = "where it was lost, revoke it on the page Accounts, and make another from there"
-            raise Refused(422, "sent", message, "request", fix)
+            raise RefusedRequest(422, "sent", message, "request", fix)
         given: dict[str, Any] = {**said, "days": _days(said["days"])}
         made = await visit.service.look(partial(visit.service.owner.new_token, visit.account, said["account"], given))
         if request:
             sent[request] = made["token"]["token"]
             while len(sent) > MOST_SENT:
                 del sent[next(iter(sent))]
-    except (Error, Refused) as error:
+    except (Error, RefusedRequest) as error:
         problem = visit.service.problem_of(error, visit.account)
     status = 200 if problem is None else problem["status"]
     return Page("token.html", {**said, "problem": problem, "made": made}, {"request": request}, status)
 
 
 def _days(text: str) -> Decimal | None:
-    """For how many days a token holds. Raises Refused."""
+    """For how many days a token holds. Raises RefusedRequest."""
     if text and not re.fullmatch(r"[0-9]{1,5}", text):
-        raise Refused(422, "account", "a token holds for whole days", "days", "write 1 to 36500, or nothing")
+        raise RefusedRequest(422, "account", "a token holds for whole days", "days", "write 1 to 36500, or nothing")
     return Decimal(text) if text else None
 
 
@@ -316,13 +316,13 @@ async def _accounts(
 # the log
 
 
-def _sought(visit: Visit) -> Sought:
-    """What the address asks for. Raises Refused."""
+def _sought(visit: Visit) -> EntryFilter:
+    """What the address asks for. Raises RefusedRequest."""
     first, last = visit.query("from"), visit.query("until")
     for day in (first, last):
         if day and not _DAY.fullmatch(day):
-            raise Refused(400, "query", "this is no day", "from, until", "write a day as 2026-11-23")
-    return Sought(visit.query("who"), visit.query("table"), visit.query("kind"), first, last, visit.query("text"))
+            raise RefusedRequest(400, "query", "this is no day", "from, until", "write a day as 2026-11-23")
+    return EntryFilter(visit.query("who"), visit.query("table"), visit.query("kind"), first, last, visit.query("text"))
 
 
 async def log(visit: Visit) -> Reply:
@@ -342,7 +342,7 @@ async def log(visit: Visit) -> Reply:
     return Page("log.html", data, words)
 
 
-def _log(visit: Visit, sought: Sought, before: int | None) -> dict[str, Any]:
+def _log(visit: Visit, sought: EntryFilter, before: int | None) -> dict[str, Any]:
     log = visit.service.owner.log
     found = list(islice(log.found(sought, before), PER_PAGE + 1))
     return {
@@ -371,7 +371,7 @@ async def saved(visit: Visit) -> Reply:
 COLUMNS = ("entry", "time", "kind", "analyst", "by", "tables", "question", "price", "status", "note")
 
 
-def _saved(visit: Visit, sought: Sought) -> bytes:
+def _saved(visit: Visit, sought: EntryFilter) -> bytes:
     text = io.StringIO(newline="")
     written = csv.writer(text)
     written.writerow(COLUMNS)
@@ -394,7 +394,7 @@ async def entry(visit: Visit) -> Reply:
     place = int(number) if number.isascii() and number.isdigit() and len(number) < 16 else 0
     found = await visit.service.look(partial(visit.service.owner.log.one, place))
     if found is None:
-        raise Refused(404, "entry", "the ledger has no such entry", "log", "/console/log has the entries")
+        raise RefusedRequest(404, "entry", "the ledger has no such entry", "log", "/console/log has the entries")
     data = await visit.service.look(partial(_row, visit, found))
     price = data["price"].removeprefix("ε ").partition(",")[0] if data["price"].startswith("ε ") else ""
     explained: dict[str, Any] | None = None
@@ -402,7 +402,7 @@ async def entry(visit: Visit) -> Reply:
         try:
             said = {"question": data["question"], "epsilon": price}
             explained = (await visit.service.explained(visit.account, said)).to_dict()
-        except (Error, Refused):
+        except (Error, RefusedRequest):
             explained = None  # of tables that were declared otherwise, or while another question runs
     about = [visit.service.tables[name]["rows"] for name in data["tables"] if name in visit.service.tables]
     again = urlencode({"question": data["question"], "epsilon": price})
@@ -423,26 +423,28 @@ async def renew(visit: Visit) -> Reply:
     try:
         if visit.word("sure") != "yes":
             fix = "tick the box: what was asked before costs anew"
-            raise Refused(422, "sure", "a new snapshot was not confirmed", "sure", fix)
+            raise RefusedRequest(422, "sure", "a new snapshot was not confirmed", "sure", fix)
         wanted = _numbers(visit.word("numbers"))
         if said["table"]:
             wanted = {said["table"]: wanted.get(said["table"], 0)}
         given = {"tables": wanted, "reason": said["reason"]}
         data = await visit.service.look(partial(visit.service.owner.refresh, visit.account, given))
-    except (Error, Refused) as error:
+    except (Error, RefusedRequest) as error:
         return await _refresh(visit, said, visit.service.problem_of(error, visit.account))
-    return Elsewhere("/console/refresh", data)
+    return Redirect("/console/refresh", data)
 
 
 def _numbers(text: str) -> dict[str, int]:
-    """The snapshots that the page has shown. Raises Refused."""
+    """The snapshots that the page has shown. Raises RefusedRequest."""
     try:
         found = json.loads(text)
         if isinstance(found, dict) and all(type(number) is int for number in found.values()):
             return found
     except (ValueError, RecursionError):
         pass
-    raise Refused(400, "body", "the form cannot be read", "numbers", "open the page again, and send it from there")
+    raise RefusedRequest(
+        400, "body", "the form cannot be read", "numbers", "open the page again, and send it from there"
+    )
 
 
 async def _refresh(visit: Visit, said: Mapping[str, str], problem: Mapping[str, Any] | None = None) -> Page:
@@ -496,19 +498,19 @@ def _health(visit: Visit, verify: bool) -> dict[str, Any]:
 
 
 PLACES = (
-    Place("/console/overview", "Overview", OWNING, overview, None, "Overview"),
-    Place("/console/analysts", "Analysts", OWNING, analysts, None, "Analysts"),
-    Place("/console/freeze", "Freeze", OWNING, *FREEZE, "", ("analyst", "table", "reason")),
-    Place("/console/lift", "Lift", OWNING, *LIFT, "", ("analyst", "table", "reason")),
-    Place("/console/log", "Log", AUDITING, log, None, "Log"),
-    Place("/console/log.csv", "Log", AUDITING, saved),
-    Place("/console/log/{number}", "Entry", AUDITING, entry),
-    Place(
+    ConsolePage("/console/overview", "Overview", OWNING, overview, None, "Overview"),
+    ConsolePage("/console/analysts", "Analysts", OWNING, analysts, None, "Analysts"),
+    ConsolePage("/console/freeze", "Freeze", OWNING, *FREEZE, "", ("analyst", "table", "reason")),
+    ConsolePage("/console/lift", "Lift", OWNING, *LIFT, "", ("analyst", "table", "reason")),
+    ConsolePage("/console/log", "Log", AUDITING, log, None, "Log"),
+    ConsolePage("/console/log.csv", "Log", AUDITING, saved),
+    ConsolePage("/console/log/{number}", "Entry", AUDITING, entry),
+    ConsolePage(
         "/console/refresh", "New snapshots", OWNING, refresh, renew, "Refresh", ("table", "numbers", "reason", "sure")
     ),
-    Place("/console/accounts", "Accounts", OWNING, accounts, add, "Accounts", ACCOUNT),
-    Place("/console/accounts/token", "A new token", OWNING, new_token, make_token, "", TOKEN),
-    Place("/console/accounts/revoke", "Revoke a token", OWNING, *REVOKE, "", ("account", "token", "reason")),
-    Place("/console/accounts/end", "End an account", OWNING, *END, "", ("account", "reason")),
-    Place("/console/health", "Health", AUDITING, health, None, "Health"),
+    ConsolePage("/console/accounts", "Accounts", OWNING, accounts, add, "Accounts", ACCOUNT),
+    ConsolePage("/console/accounts/token", "A new token", OWNING, new_token, make_token, "", TOKEN),
+    ConsolePage("/console/accounts/revoke", "Revoke a token", OWNING, *REVOKE, "", ("account", "token", "reason")),
+    ConsolePage("/console/accounts/end", "End an account", OWNING, *END, "", ("account", "reason")),
+    ConsolePage("/console/health", "Health", AUDITING, health, None, "Health"),
 )

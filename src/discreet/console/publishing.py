@@ -15,13 +15,13 @@ from urllib.parse import urlencode
 
 from discreet.console.analyst import ASKING, FORMATS, forms, parts, saved, turn
 from discreet.console.pages import as_json, wants_json
-from discreet.console.visits import Download, Elsewhere, Page, Place, Reply, Visit
+from discreet.console.visits import ConsolePage, Download, Page, Redirect, Reply, Visit
 from discreet.errors import Error
 from discreet.look.pictures import Picture, Point, bars
 from discreet.release.values import FAR, up
 from discreet.service.api import each_table, hold_small
 from discreet.service.jobs import Job, publishing
-from discreet.service.requests import Refused
+from discreet.service.requests import RefusedRequest
 from discreet.texts import visible
 
 PATH = "/console/publish"
@@ -49,7 +49,7 @@ SAVED = ("csv", "parquet")
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _PublicationForm:
     """What the form says: of one table, or of several together. Without columns, all that can be published; without a
     part, of all persons."""
 
@@ -79,14 +79,14 @@ async def form(visit: Visit) -> Reply:
     params = visit.request.query_params
     tables, columns = (tuple(one for one in params.getlist(name) if one) for name in ("table", "columns"))
     part = params.get("part", "")  # with the blanks of its name
-    wanted, found = _Wanted(tables, columns, visit.query("epsilon").replace(",", "."), part), None
+    wanted, found = _PublicationForm(tables, columns, visit.query("epsilon").replace(",", "."), part), None
     try:
         if wanted.epsilon:
             async with turn(visit):
                 found = await visit.service.foreseen(visit.account, wanted.said)
         elif len(tables) > 1:
             await visit.service.related(tables)
-    except (Error, Refused) as error:
+    except (Error, RefusedRequest) as error:
         if wants_json(visit.request):
             raise
         return await _form(visit, wanted, problem=visit.service.problem_of(error, visit.account))
@@ -95,7 +95,7 @@ async def form(visit: Visit) -> Reply:
 
 async def _form(
     visit: Visit,
-    wanted: _Wanted,
+    wanted: _PublicationForm,
     found: Mapping[str, Any] | None = None,
     problem: Mapping[str, Any] | None = None,
 ) -> Page:
@@ -127,19 +127,19 @@ async def _form(
 async def begin(visit: Visit) -> Reply:
     """Publishes. The same form sent twice is one job: its name goes with it."""
     tables, columns = (tuple(visit.lines(name)) for name in ("table", "columns"))
-    wanted = _Wanted(tables, columns, visit.word("epsilon").replace(",", "."), visit.said.get("part", ""))
+    wanted = _PublicationForm(tables, columns, visit.word("epsilon").replace(",", "."), visit.said.get("part", ""))
     try:
         if not wanted.epsilon:
-            raise Refused(422, "price", "no price is named", "epsilon", "write one, as 1")
+            raise RefusedRequest(422, "price", "no price is named", "epsilon", "write one, as 1")
         words = f"{visit.word('request') or secrets.token_urlsafe(12)}\n{as_json(wanted.said)}"
         name = hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         async with turn(visit):
             job = await visit.service.begun(visit.account, publishing, wanted.said, f"console-{name}")
-    except (Error, Refused) as error:
+    except (Error, RefusedRequest) as error:
         if wants_json(visit.request):
             raise
         return await _form(visit, wanted, problem=visit.service.problem_of(error, visit.account))
-    return Elsewhere(f"{PATH}/{job.job}", _told(visit, job))
+    return Redirect(f"{PATH}/{job.job}", _told(visit, job))
 
 
 def _told(visit: Visit, job: Job) -> dict[str, Any]:
@@ -151,8 +151,8 @@ async def published(visit: Visit) -> Reply:
     number = str(visit.request.path_params["job"])
     job = await visit.service.look(partial(visit.service.jobs.of, visit.account, number))
     if job.kind != "publish":
-        raise Refused(404, "job", "this job publishes no table", "job", f"{PATH} has your published tables")
-    data, again = {"job": _told(visit, job), "released": None}, _Wanted(job.tables, part=job.part or "")
+        raise RefusedRequest(404, "job", "this job publishes no table", "job", f"{PATH} has your published tables")
+    data, again = {"job": _told(visit, job), "released": None}, _PublicationForm(job.tables, part=job.part or "")
     words: dict[str, Any] = {"several": len(job.tables) > 1, "shown": [], "formats": [], "again": again.query}
     if job.state == "done":
         data["released"], words["shown"] = released, _ = await visit.service.released(partial(_released, visit, job))
@@ -245,7 +245,9 @@ async def download(visit: Visit) -> Reply:
     """A table as a file; of several, the one that is named."""
     number, form_ = (str(visit.request.path_params[name]) for name in ("job", "form"))
     if form_ not in SAVED:
-        raise Refused(404, "output", "there is no such form of a table", "form", f"take one of {', '.join(SAVED)}")
+        raise RefusedRequest(
+            404, "output", "there is no such form of a table", "form", f"take one of {', '.join(SAVED)}"
+        )
     named = visit.request.query_params.get("table")
     name, content = await visit.service.released(partial(_file, visit, number, form_, named))
     return Download(f"{name}.{form_}", FORMATS[form_][0], content)
@@ -256,14 +258,14 @@ def _file(visit: Visit, number: str, form_: str, named: str | None) -> tuple[str
     found = next(iter(tables)) if named is None and len(tables) == 1 else named
     if found is None or found not in tables:
         fix = f"name one: ?table={', or '.join(tables)}"
-        raise Refused(404, "output", "which of these tables is to be taken is not said", "table", fix)
+        raise RefusedRequest(404, "output", "which of these tables is to be taken is not said", "table", fix)
     hold_small(tables[found])
     name = "".join(letter for letter in found if (letter.isascii() and letter.isalnum()) or letter in "_-")
     return f"{name or 'table'}-synthetic", saved(tables[found], form_)
 
 
-PLACES: Sequence[Place] = (
-    Place(
+PLACES: Sequence[ConsolePage] = (
+    ConsolePage(
         PATH,
         "Publish tables",
         ASKING,
@@ -273,6 +275,6 @@ PLACES: Sequence[Place] = (
         ("table", "columns", "epsilon", "part", "request"),
         ("table", "columns"),
     ),
-    Place(f"{PATH}/{{job}}", "What was published", ASKING, published),
-    Place(f"{PATH}/{{job}}/{{form}}", "Download", ASKING, download),
+    ConsolePage(f"{PATH}/{{job}}", "What was published", ASKING, published),
+    ConsolePage(f"{PATH}/{{job}}/{{form}}", "Download", ASKING, download),
 )

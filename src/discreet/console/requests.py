@@ -10,12 +10,12 @@ from typing import Any
 
 from discreet.accounting.balance import used
 from discreet.console.pages import wants_json
-from discreet.console.visits import Elsewhere, Page, Place, Reply, Visit
+from discreet.console.visits import ConsolePage, Page, Redirect, Reply, Visit
 from discreet.errors import Error
 from discreet.ledger import TOTAL
 from discreet.ledger.requests import MOST_OPEN, MoreRequest, whole
 from discreet.odds import best_guess_of_budget, chance
-from discreet.service.requests import Refused
+from discreet.service.requests import RefusedRequest
 from discreet.service.roles import Role
 from discreet.trusted.ring_a.exact import floor, show
 
@@ -47,11 +47,11 @@ async def act(visit: Visit) -> Reply:
     said["epsilon"] = said["epsilon"].replace(",", ".")
     try:
         done = await (_decided if visit.account.role is Role.OWNER else _asked)(visit, said)
-    except (Error, Refused) as error:
+    except (Error, RefusedRequest) as error:
         if wants_json(visit.request):
             raise
         return await _page(visit, said, visit.service.problem_of(error, visit.account))
-    return Elsewhere(PATH, done)
+    return Redirect(PATH, done)
 
 
 async def _asked(visit: Visit, said: Mapping[str, str]) -> dict[str, Any]:
@@ -70,17 +70,17 @@ async def _asked(visit: Visit, said: Mapping[str, str]) -> dict[str, Any]:
 
 
 async def _decided(visit: Visit, said: Mapping[str, str]) -> dict[str, Any]:
-    """Approves or denies a request. Raises Refused, QuestionError, LedgerError."""
+    """Approves or denies a request. Raises RefusedRequest, QuestionError, LedgerError."""
     number, curator = said["number"], visit.service.curator
     if not (number.isascii() and number.isdigit() and len(number) < 16):
-        raise Refused(422, "request", "there is no such request", "number", f"{PATH} has them all")
+        raise RefusedRequest(422, "request", "there is no such request", "number", f"{PATH} has them all")
     if said["decision"] == "approve":
         decide = partial(curator.approve, epsilon=said["epsilon"])  # none is no amount, and not all of it
     elif said["decision"] == "deny":
         decide = partial(curator.deny)
     else:
         fix = "choose to approve it, with an amount, or to deny it"
-        raise Refused(422, "decision", "nothing was decided", "decision", fix)
+        raise RefusedRequest(422, "decision", "nothing was decided", "decision", fix)
     return (await visit.service.look(partial(decide, int(number), said["reason"], by=visit.account.name))).to_dict()
 
 
@@ -162,6 +162,6 @@ def _account(visit: Visit, request: Mapping[str, Any], approved: Mapping[str, Fr
 FIELDS = ("request", "epsilon", "reason", "number", "decision")
 
 PLACES = (
-    Place(PATH, "Requests for more", READING, requests, None, "Requests"),
-    Place(PATH, "Requests for more", ASKING | DECIDING, None, act, "", FIELDS),
+    ConsolePage(PATH, "Requests for more", READING, requests, None, "Requests"),
+    ConsolePage(PATH, "Requests for more", ASKING | DECIDING, None, act, "", FIELDS),
 )

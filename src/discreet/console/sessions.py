@@ -28,7 +28,7 @@ MOST = 1_000
 
 
 @dataclass(eq=False)
-class Session:
+class ConsoleSession:
     """One login. `token`: the digest of the token that it was begun with, None for an issuer's; `made`: when its
     account was; `form` stands in each of its forms, where no page of another place can read it."""
 
@@ -45,7 +45,7 @@ class Sessions:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._open: dict[bytes, Session] = {}
+        self._open: dict[bytes, ConsoleSession] = {}
 
     def __len__(self) -> int:
         return len(self._open)
@@ -62,10 +62,10 @@ class Sessions:
                 self._open.pop(min(keys, key=lambda key: self._open[key].used if key in self._open else now), None)
         cookie = secrets.token_urlsafe(32)
         longest = ISSUED_SECONDS if token is None else LONGEST_SECONDS
-        self._open[_digest(cookie)] = Session(account.name, token, made, now + min(longest, seconds), now)
+        self._open[_digest(cookie)] = ConsoleSession(account.name, token, made, now + min(longest, seconds), now)
         return cookie
 
-    def find(self, cookie: str) -> Session | None:
+    def find(self, cookie: str) -> ConsoleSession | None:
         """The session of this cookie, which is in use from now on; None where there is none any more."""
         if len(cookie) > 100:
             return None
@@ -77,11 +77,11 @@ class Sessions:
         found.used = now
         return found
 
-    def end(self, session: Session) -> None:
+    def end(self, session: ConsoleSession) -> None:
         """Ends it."""
         self._open = {key: one for key, one in self._open.items() if one is not session}
 
-    def _lives(self, session: Session, now: float) -> bool:
+    def _lives(self, session: ConsoleSession, now: float) -> bool:
         return now < session.until and now - session.used < IDLE_SECONDS
 
 

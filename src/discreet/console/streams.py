@@ -16,14 +16,14 @@ from typing import Any
 
 from discreet.catalog.model import DeclaredStream
 from discreet.console.analyst import FORMATS, MOST_SHOWN, cells, forms, saved, written
-from discreet.console.visits import Download, Page, Place, Reply, Visit
+from discreet.console.visits import ConsolePage, Download, Page, Reply, Visit
 from discreet.errors import Error
 from discreet.ledger import TOTAL
 from discreet.look.pictures import Picture, Point, line
 from discreet.release import Release
 from discreet.release.render import estimate
 from discreet.release.told import told
-from discreet.service.requests import Refused
+from discreet.service.requests import RefusedRequest
 from discreet.service.roles import Role
 from discreet.texts import visible
 from discreet.trusted.ring_a.exact import show
@@ -95,12 +95,12 @@ async def stream(visit: Visit) -> Reply:
 
 
 def _open(visit: Visit) -> tuple[DeclaredStream, Any]:
-    """The stream that the path names. Raises Refused, and EngineError where the owner has frozen everybody for its
-    table: what was released is not given again then."""
+    """The stream that the path names. Raises RefusedRequest, and EngineError where the owner has frozen everybody for
+    its table: what was released is not given again then."""
     curator, name = visit.service.curator, str(visit.request.path_params["stream"])
     one = curator.declaration.streams.get(name)
     if one is None:
-        raise Refused(404, "stream", "this stream is not declared", "stream", f"{PATH} has those that are")
+        raise RefusedRequest(404, "stream", "this stream is not declared", "stream", f"{PATH} has those that are")
     curator.ledger.hold_open([one.table], TOTAL)
     return one, curator.stream(name)
 
@@ -159,15 +159,17 @@ def _file(visit: Visit) -> tuple[str, bytes]:
     one, opened = _open(visit)
     form = str(visit.request.path_params["form"])
     if form not in SAVED:
-        raise Refused(404, "output", "there is no such form of a stream", "form", f"take one of {', '.join(SAVED)}")
+        raise RefusedRequest(
+            404, "output", "there is no such form of a stream", "form", f"take one of {', '.join(SAVED)}"
+        )
     if opened.released * opened.groups > MOST_SAVED:
         fix = f"write it where the service runs: discreet stream DECLARATION {one.name} --all -o FILE"
-        raise Refused(422, "size", f"it has more than {MOST_SAVED:,} rows", "form", fix)
+        raise RefusedRequest(422, "size", f"it has more than {MOST_SAVED:,} rows", "form", fix)
     return f"{one.name}.{form}", saved(opened.releases, form)
 
 
-PLACES: Sequence[Place] = (
-    Place(PATH, "Streams", OWNING, streams, None, "Streams"),
-    Place(f"{PATH}/{{stream}}", "A stream", OWNING, stream),
-    Place(f"{PATH}/{{stream}}/{{form}}", "Download", OWNING, download),
+PLACES: Sequence[ConsolePage] = (
+    ConsolePage(PATH, "Streams", OWNING, streams, None, "Streams"),
+    ConsolePage(f"{PATH}/{{stream}}", "A stream", OWNING, stream),
+    ConsolePage(f"{PATH}/{{stream}}/{{form}}", "Download", OWNING, download),
 )

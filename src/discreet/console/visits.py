@@ -10,10 +10,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 from starlette.requests import Request
 
-from discreet.console.sessions import Session
+from discreet.console.sessions import ConsoleSession
 from discreet.service.accounts import Account
 from discreet.service.api import Service
-from discreet.service.requests import JSON, LARGEST, Refused, body, kind_of, texts, without_query
+from discreet.service.requests import JSON, LARGEST, RefusedRequest, body, kind_of, texts, without_query
 from discreet.service.roles import Role
 from discreet.texts import visible
 
@@ -34,7 +34,7 @@ class Visit:
     service: Service
     request: Request
     account: Account
-    session: Session | None
+    session: ConsoleSession | None
     kept: dict[str, Any]
     said: Mapping[str, str] = field(default_factory=dict)
 
@@ -43,7 +43,7 @@ class Visit:
         return self.said.get(name, "").strip()
 
     def lines(self, name: str) -> list[str]:
-        """The lines of a field that was sent, of `Place.many`; none where it was not."""
+        """The lines of a field that was sent, of `ConsolePage.many`; none where it was not."""
         return [line for line in self.said.get(name, "").split("\n") if line]
 
     def query(self, name: str) -> str:
@@ -63,7 +63,7 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class Redirect:
     """What was done stands on another page, which is opened. A program gets `data`."""
 
     path: str
@@ -79,12 +79,12 @@ class Download:
     content: bytes
 
 
-Reply = Page | Elsewhere | Download
+Reply = Page | Redirect | Download
 Shown = Callable[[Visit], Awaitable[Reply]]
 
 
 @dataclass(frozen=True)
-class Place:
+class ConsolePage:
     """A page of the console: its path, for whom it is, and what a GET and a POST of it give. With a `menu`, it stands
     in the ways of those it is for, under this name."""
 
@@ -104,7 +104,7 @@ async def sent(
     request: Request, known: tuple[str, ...], largest: int = LARGEST, many: tuple[str, ...] = ()
 ) -> dict[str, str]:
     """The fields of a form, or of a JSON object, as texts; of `many` each may be there several times, and is a line.
-    What stands behind the question mark is none of them. Raises Refused."""
+    What stands behind the question mark is none of them. Raises RefusedRequest."""
     without_query(request)
     known = (*known, FORM_FIELD)
     if kind_of(request) == JSON:
@@ -119,10 +119,12 @@ async def sent(
             max_num_fields=max(MOST_BOXES if many else MOST_FIELDS, len(known)),
         )
     except ValueError:
-        raise Refused(400, "body", "the form cannot be read", "body", "send it from the page") from None
+        raise RefusedRequest(400, "body", "the form cannot be read", "body", "send it from the page") from None
     once = [name for name, _ in pairs if name not in many]
     if len(set(once)) < len(once) or not dict(pairs).keys() <= set(known):
-        raise Refused(400, "body", "a field is not known, or stands there twice", "body", "send it from the page")
+        raise RefusedRequest(
+            400, "body", "a field is not known, or stands there twice", "body", "send it from the page"
+        )
     lines: dict[str, list[str]] = {}
     for name, value in pairs:
         lines.setdefault(name, []).append(value.replace("\r\n", "\n"))
@@ -130,13 +132,13 @@ async def sent(
 
 
 def without_twice(request: Request, many: tuple[str, ...] = ()) -> None:
-    """Raises Refused 400 where a name stands behind the question mark twice that is none of `many`: which of the two is
-    meant is not said."""
+    """Raises RefusedRequest 400 where a name stands behind the question mark twice that is none of `many`: which of the
+    two is meant is not said."""
     names = [name for name, _ in request.query_params.multi_items() if name not in many]
     for name in dict.fromkeys(names):
         if names.count(name) > 1:
             words = f"{visible(name[:60])} stands twice behind the question mark"
-            raise Refused(400, "query", words, "query", "write it once")
+            raise RefusedRequest(400, "query", words, "query", "write it once")
 
 
 def from_here(request: Request) -> bool:
@@ -150,7 +152,7 @@ def from_here(request: Request) -> bool:
         return False
 
 
-def meant(request: Request, session: Session, said: Mapping[str, str]) -> bool:
+def meant(request: Request, session: ConsoleSession, said: Mapping[str, str]) -> bool:
     """Whether the session's own page sent this."""
     word = request.headers.get(FORM_HEADER) or said.get(FORM_FIELD, "")
     return hmac.compare_digest(word.encode("utf-8", "replace"), session.form.encode())

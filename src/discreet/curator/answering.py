@@ -32,7 +32,7 @@ from discreet.trusted.ring_a.table import SourceKind
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Answering:
+class QuestionAnswering:
     """Answers questions at their prices."""
 
     declaration: Declaration

@@ -35,7 +35,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from discreet.curator.stored_answers import Component, Found, Sought, cells_of, put_together
+from discreet.curator.stored_answers import Component, FoundAnswer, Sought, cells_of, put_together
 from discreet.intervals import combined
 from discreet.intervals.combined import Combined
 from discreet.intervals.expected import GROUP_FOR_MEANS, error_of
@@ -65,7 +65,7 @@ _MISS = 1 - CONFIDENCE
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedPrecision:
     """How precise an answer is to be: the half widths of columns that were asked for, each to fail with `miss`. Others
     are to be as precise as the price would buy alone."""
 
@@ -100,7 +100,7 @@ class Missing:
         return [[str(price.epsilon), str(price.delta), price.gaussian], parts]
 
 
-def enough(asked: Sought, stored: Sequence[Component], wanted: Wanted) -> Found | None:
+def enough(asked: Sought, stored: Sequence[Component], wanted: WantedPrecision) -> FoundAnswer | None:
     """Several stored answers put together, where that is as precise as is asked: for nothing."""
     own, used = asked.priced, _used(asked, stored)
     if len(used) < 2:
@@ -111,7 +111,7 @@ def enough(asked: Sought, stored: Sequence[Component], wanted: Wanted) -> Found 
 
 
 def missing(
-    asked: Sought, stored: Sequence[Component], wanted: Wanted, admitted: Callable[[Measurement], bool]
+    asked: Sought, stored: Sequence[Component], wanted: WantedPrecision, admitted: Callable[[Measurement], bool]
 ) -> Missing | None:
     """What is to be bought for a question beside what is stored; None where that does not save a tenth. What is bought
     must be `admitted`: its price may be below the least."""

@@ -15,7 +15,7 @@ from discreet.catalog import Declaration, declare
 from discreet.catalog.listing import Tables, listed
 from discreet.catalog.price import hold_part
 from discreet.catalog.sources import together
-from discreet.curator.answering import Answering
+from discreet.curator.answering import QuestionAnswering
 from discreet.curator.balances import balances_of
 from discreet.curator.by_state import ByState, opened
 from discreet.curator.explaining import Explaining
@@ -183,7 +183,7 @@ class Asking:
         prices = Prices(declaration, ledger, holdings, planner, measurements, answers, lookup, asks, balances)
         measuring = Measuring(ledger, self._door, holdings, answers, lookup, asks, ids, balances)
         self._planner, self._measurements, self._request_ids, self._prices = planner, measurements, ids, prices
-        self._answering = Answering(
+        self._answering = QuestionAnswering(
             declaration, ledger, self._outer, planner, measurements, prices, lookup, asks, ids, measuring, balances
         )
         self._explaining = Explaining(declaration, holdings, prices, lookup, asks, balances)

@@ -12,7 +12,7 @@ from discreet.curator.combining import Missing
 from discreet.curator.lookup import Lookup, errors_of, together_with
 from discreet.curator.options import AskOptions
 from discreet.curator.prices import PricedPart, Prices, by_column, cost_of, loss_of
-from discreet.curator.stored_answers import Found, holds
+from discreet.curator.stored_answers import FoundAnswer, holds
 from discreet.explanation import Explanation
 from discreet.holdings import Holdings
 from discreet.intervals.expected import by_size, expected_errors
@@ -30,7 +30,7 @@ from discreet.trusted.ring_b.listed_groups import group_count
 
 if TYPE_CHECKING:
     from discreet.synthesis.state import SyntheticState
-    from discreet.workload.answers import Answering as WorkloadCall
+    from discreet.workload.answers import PlannedWorkload
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class _Foretold:
     what is bought and put together with earlier answers; in words, what else there is to be said."""
 
     priced: Measurement
-    found: Found | None = None
+    found: FoundAnswer | None = None
     words: str = ""
     lacking: Missing | None = None
     state: SyntheticState | None = None
@@ -119,7 +119,7 @@ class Explaining:
             **takes,
         )
 
-    def explain_workload(self, call: WorkloadCall, account: str) -> Explanation:
+    def explain_workload(self, call: PlannedWorkload, account: str) -> Explanation:
         """What a workload would cost."""
         return Explanation(
             price=call.cost,

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.catalog import Table
-from discreet.curator.combining import Missing, Wanted, enough, missing, of_all_cells
+from discreet.curator.combining import Missing, WantedPrecision, enough, missing, of_all_cells
 from discreet.curator.measurements import variants
 from discreet.curator.options import AskOptions
 from discreet.curator.planning import Planner
-from discreet.curator.stored_answers import Found, Sought, StoredAnswers, base, holds
+from discreet.curator.stored_answers import FoundAnswer, Sought, StoredAnswers, base, holds
 from discreet.holdings import Holdings
 from discreet.intervals.expected import expected_errors
 from discreet.intervals.noise import CONFIDENCE
@@ -90,7 +90,7 @@ class Lookup:
         numbers: str | None = None,
         shown: bool = False,
         stored: bool = False,
-    ) -> Found | None:
+    ) -> FoundAnswer | None:
         """The stored answer that a question is answered from for nothing; None where it is to be measured, or debited.
         `numbers` are the snapshots, of tables that need not be loaded. Where it is `shown` before anybody asks, only
         from what whoever asks may know to be there. Where no price was named for what is `stored`, however wide its
@@ -100,7 +100,7 @@ class Lookup:
         then, stays free."""
         numbers = numbers or self.holdings.held(table).numbers
         self.answers.read()
-        found: Found | None = None
+        found: FoundAnswer | None = None
         for one in variants(priced):
             asked = self.sought(one, table, numbers)
             now = self._found_as(asked, options, shown=shown, earlier=one is not priced, stored=stored)
@@ -111,21 +111,21 @@ class Lookup:
 
     def _found_as(
         self, asked: Sought, options: AskOptions, *, shown: bool, earlier: bool, stored: bool
-    ) -> Found | None:
+    ) -> FoundAnswer | None:
         """`found` of this very measurement. One that follows from what was known `earlier` is taken from what costs
         nothing alone: what is debited is measured at the limits that are best now."""
         priced, account, within, reuse = asked.priced, options.account, options.within, options.reuse
         known = self.ledger.requested(account, options.request)
         if known is not None:  # a retry: from what the request belongs to
             return self.answers.retried(asked, known[0], account)
-        precise: Callable[[Found], bool] = lambda one: stored or _fits(one, priced, within)  # noqa: E731
+        precise: Callable[[FoundAnswer], bool] = lambda one: stored or _fits(one, priced, within)  # noqa: E731
         exact = self.answers.exact(asked, account)
         if exact is not None and precise(exact):
             return exact
         met, others = self.answers.of_key(asked.key), not shown and self.ledger.answer(asked.key, account) is not None
         more = met is not None and bool(met.asked)  # it was measured for another question, of which it shows a part
         if others and not more and not self.ledger.has_account(account):
-            return Found(asked.key, ReusableMeasurement.whole(priced))
+            return FoundAnswer(asked.key, ReusableMeasurement.whole(priced))
         if not reuse and not more:
             return None
         names = () if within is None else tuple(within.errors)
@@ -189,7 +189,7 @@ class Lookup:
         return self.made(priced, table, account, kept, found, together=together)
 
     def made(
-        self, priced: Measurement, table: Table, account: str, kept: bytes, found: Found | None, *, together: int
+        self, priced: Measurement, table: Table, account: str, kept: bytes, found: FoundAnswer | None, *, together: int
     ) -> ReleaseContent:
         """The answer from what is stored of it: its own measurement, or what was found."""
         if found is None:
@@ -230,7 +230,7 @@ def _keys(key: str) -> Iterator[str]:
     return itertools.chain([key], (f"{key} {number}" for number in itertools.count(2)))
 
 
-def _fits(found: Found, priced: Measurement, within: Within | None) -> bool:
+def _fits(found: FoundAnswer, priced: Measurement, within: Within | None) -> bool:
     """Whether the printed errors are within the wanted ones, or nearly those that the price would print alone."""
     if isinstance(found.held, CombinedMeasurement):
         return _needed(priced, within).met(priced, found.held, again=True)
@@ -247,21 +247,21 @@ def _fits(found: Found, priced: Measurement, within: Within | None) -> bool:
     )
 
 
-def _needed(priced: Measurement, within: Within | None) -> Wanted:
+def _needed(priced: Measurement, within: Within | None) -> WantedPrecision:
     """How precise an answer is to be."""
     if within is None:
-        return Wanted({}, 1 - CONFIDENCE)
+        return WantedPrecision({}, 1 - CONFIDENCE)
     errors = {name: width for name, (width, _) in widths(priced.plan, within).items()}
-    return Wanted(errors, _miss(priced, within))
+    return WantedPrecision(errors, _miss(priced, within))
 
 
-def errors_of(made: Measurement, found: Found | None) -> dict[str, float]:
+def errors_of(made: Measurement, found: FoundAnswer | None) -> dict[str, float]:
     """The expected error of each column of a measured table, as it is made, or answered from what was found."""
     share = None if found is None else _share(found)
     return expected_errors(made, (1 - CONFIDENCE) * (share or 1))
 
 
-def _share(found: Found) -> float | None:
+def _share(found: FoundAnswer) -> float | None:
     """The share of the failures that one number of a stored answer has."""
     return found.share(_groups(found.held.measured))
 

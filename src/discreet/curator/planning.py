@@ -18,7 +18,7 @@ from discreet.reading import Reading
 from discreet.sql import Question, lower_tree
 from discreet.sql.asked import Asked
 from discreet.sql.compiled import Askable, as_text
-from discreet.sql.layers import Layers, MeasuredTable, filled, layers, stand_in
+from discreet.sql.layers import LayeredQuestion, MeasuredTable, filled, layers, stand_in
 from discreet.sql.limits import frames, room, too_deep
 from discreet.sql.refusals import several_rows
 from discreet.trusted.ring_a.nodes import Root
@@ -37,7 +37,7 @@ class PlannedLayers:
     for; `tables` are what both may read, and `data` is known of them beforehand: declared groups and public tables."""
 
     asked: Asked
-    layers: Layers
+    layers: LayeredQuestion
     outer: OuterQuery | None = None
     values: Mapping[str, OuterQuery] = field(default_factory=dict)
     tables: Mapping[str, ReleasedTable] = field(default_factory=dict)

@@ -42,9 +42,9 @@ if TYPE_CHECKING:  # what few sessions need is loaded when it is asked for
     from discreet.synthesis.synthetic_tables import SyntheticTables
     from discreet.trusted.ring_c.marginals import Marginals, Opened
     from discreet.workload import Workload
-    from discreet.workload.answers import Answering
+    from discreet.workload.answers import PlannedWorkload
 
-    _Call = Aggregation | Answering | Fit | ProfileCall | Select
+    _Call = Aggregation | PlannedWorkload | Fit | ProfileCall | Select
 
 
 class Curator(Requesting):

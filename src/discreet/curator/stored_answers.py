@@ -116,7 +116,7 @@ class Component:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundAnswer:
     """The stored answer of this key, as a question is answered from it. Where some of its noise may have been seen
     before the question was asked, `release` is the share of the failures that its release has (`intervals.chosen`);
     else None."""
@@ -158,12 +158,12 @@ _MOST_LETTERS = 2_000
 """Of a set of cells in words; with more, all are taken for seen."""
 
 
-def put_together(question: Sought, used: Sequence[Component], made: CombinedMeasurement) -> Found:
+def put_together(question: Sought, used: Sequence[Component], made: CombinedMeasurement) -> FoundAnswer:
     """An answer that is made of stored ones alone: the look at the first of them says of all what it is made of."""
     first, *others = used
     parts = ",".join(f"{one.reserve}:{weight}" for one, weight in zip(used, made.weights, strict=True))
     look = f"{first.look} {_together(question)} {parts}"
-    return Found(first.key, made, None, look, first.reserve, tuple(others))
+    return FoundAnswer(first.key, made, None, look, first.reserve, tuple(others))
 
 
 def not_yet(look: str) -> str:
@@ -321,7 +321,7 @@ class StoredAnswers:
             return self._of("account", account).places
         return self._of("all", "").places if self._shared else self._of("analyst", account).places
 
-    def exact(self, question: Sought, account: str) -> Found | None:
+    def exact(self, question: Sought, account: str) -> FoundAnswer | None:
         """The stored answer to this very question that costs whoever asks nothing; to the same measurement, or to the
         same question of which more was measured."""
         with self._lock:
@@ -329,13 +329,13 @@ class StoredAnswers:
             known = next((one for one in self._keys.get(question.key, ()) if one.reserve in usable), None)
             known = None if known is None else self._given(known, account)
             if known is not None and not known.asked:
-                return Found(question.key, ReusableMeasurement.whole(question.priced))
+                return FoundAnswer(question.key, ReusableMeasurement.whole(question.priced))
             if (made := self._once_more(question, usable, account)) is not None:
                 return made
             more = next((one for one in self._asked.get(question.key, ()) if one.reserve in usable), known)
             return None if more is None else self.repeated(more, question, account)
 
-    def retried(self, question: Sought, key: str, account: str) -> Found | None:
+    def retried(self, question: Sought, key: str, account: str) -> FoundAnswer | None:
         """What a request got for this very question, whose entry names this key of a stored answer; None where the
         request belongs to another question, or has no answer."""
         with self._lock:
@@ -344,7 +344,7 @@ class StoredAnswers:
                 return made
         one = self.of_key(key, question.key)
         if one is not None and one.key == question.key and not one.asked:
-            return Found(question.key, ReusableMeasurement.whole(question.priced))
+            return FoundAnswer(question.key, ReusableMeasurement.whole(question.priced))
         found = None if one is None else self.repeated(one, question, account) or self._same(one, question, account)
         if one is not None and found is not None and one.others and one.asked != question.key:
             look = None if found.look is None else _look(found.look)
@@ -380,7 +380,7 @@ class StoredAnswers:
 
     # what answers a question
 
-    def repeated(self, one: StoredAnswer, question: Sought, account: str) -> Found | None:
+    def repeated(self, one: StoredAnswer, question: Sought, account: str) -> FoundAnswer | None:
         """A question answered from this stored measurement, whatever its precision: a retry, or a measurement that
         others have bought. None where it lacks what is asked."""
         with self._lock:
@@ -393,17 +393,17 @@ class StoredAnswers:
             names = [output.name for output in question.priced.plan.outputs]
             held = self._added_up(question, one, known, names)
             if held is None or question.key == (one.asked or one.key):
-                return None if held is None else Found(one.key, held)
+                return None if held is None else FoundAnswer(one.key, held)
             return self._seen(one, question, held, account)
 
-    def _same(self, one: StoredAnswer, question: Sought, account: str) -> Found | None:
+    def _same(self, one: StoredAnswer, question: Sought, account: str) -> FoundAnswer | None:
         """A question answered from this stored measurement of the same rows and groups, as `found` answers it."""
         with self._lock:
             known = self._measurement(one)
             held = None if known is None or not one.key.startswith(question.frame) else _reused(question, known)
             return None if held is None else self._seen(one, question, held, account)
 
-    def _seen(self, one: StoredAnswer, question: Sought, held: ReusableMeasurement, account: str) -> Found:
+    def _seen(self, one: StoredAnswer, question: Sought, held: ReusableMeasurement, account: str) -> FoundAnswer:
         """An answer that shows cells of a stored measurement: with the interval of an independent number where it is
         the first look at these cells, now or when it was asked before, at whatever price."""
         one = self._given(one, account)
@@ -413,20 +413,20 @@ class StoredAnswers:
         if (
             not one.asked and held.asked is not None and shape(held.asked) == one.shape
         ):  # the very numbers that were shown when it was measured
-            return Found(one.key, held, None, f"{_LOOK} {name} {text}")
+            return FoundAnswer(one.key, held, None, f"{_LOOK} {name} {text}")
         if text != "all":
             for look, seen in self._looks[one.reserve]:
                 if not _apart(cells, seen) and look != f"{name}{_NOT_YET}":
                     if look == name:
-                        return Found(one.key, held, None, f"{_LOOK} {name} {text}")
+                        return FoundAnswer(one.key, held, None, f"{_LOOK} {name} {text}")
                     break
             else:
-                return Found(one.key, held, None, f"{_LOOK} {name} {text}")
+                return FoundAnswer(one.key, held, None, f"{_LOOK} {name} {text}")
         number = self._usable(account).get(one.reserve)
         release = chosen.release(self._of("all", "").places[one.reserve] if number is None else number)
-        return Found(one.key, held, release, f"{_LOOK} {name} {text}")
+        return FoundAnswer(one.key, held, release, f"{_LOOK} {name} {text}")
 
-    def _combined(self, one: StoredAnswer, question: Sought, account: str) -> Found | None:
+    def _combined(self, one: StoredAnswer, question: Sought, account: str) -> FoundAnswer | None:
         """The answer that was made of what was bought for a question and of others, once more. Whoever has an account
         of his own must have paid for all of them."""
         usable = self._usable(account)
@@ -442,9 +442,9 @@ class StoredAnswers:
         weights = [weight for _, weight in one.others]
         held = (bought.held, *(other.held for other in others))
         made = CombinedMeasurement(question.priced, held, (WHOLE - sum(weights), *weights))
-        return Found(one.key, made, None, None, one.reserve, others)
+        return FoundAnswer(one.key, made, None, None, one.reserve, others)
 
-    def _once_more(self, question: Sought, usable: Mapping[int, int], account: str) -> Found | None:
+    def _once_more(self, question: Sought, usable: Mapping[int, int], account: str) -> FoundAnswer | None:
         """The answer that was put together of stored ones alone for this very question, if it was: the first one that
         was put together of such as answer whoever asks."""
         for parts in self._together.get(_together(question), []):
@@ -491,13 +491,13 @@ class StoredAnswers:
         question: Sought,
         account: str,
         free: Collection[str] = (),
-        fits: Callable[[Found], bool] = lambda _: True,
-    ) -> Found | None:
+        fits: Callable[[FoundAnswer], bool] = lambda _: True,
+    ) -> FoundAnswer | None:
         """A question answered from what was measured for another one, at least as precisely as its own price would,
         and as precisely as `fits` wants; errors of the columns that are `free` are judged by that alone."""
         with self._lock:
             usable = self._usable(account)
-            best: tuple[float, Found] | None = None
+            best: tuple[float, FoundAnswer] | None = None
             for one in self._candidates(question, usable):
                 known = self._measurement(one)
                 if known is None:
@@ -591,7 +591,7 @@ def holds(more: Measurement, asked: Sought) -> bool:
     return cells is not None and cells.cells == 1 and added_up(asked.priced, more, cells, asked.table) is not None
 
 
-def _error(found: Found) -> float:
+def _error(found: FoundAnswer) -> float:
     """By what stored measurements are compared that all are precise enough: the logarithms of the printed errors."""
     miss = (1 - CONFIDENCE) * (found.share(1) or 1)
     return sum(math.log(max(error, 1e-300)) for error in expected_errors(found.held.made, miss).values())

@@ -44,7 +44,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class _Counted:
+class _Progression:
     """start + step·count, where `count` is a whole number in each row, whatever its type."""
 
     count: Expression
@@ -79,23 +79,23 @@ def _fits(value: Fraction) -> bool:
     return abs(value.numerator) <= LARGEST and value.denominator <= LARGEST
 
 
-def _found(expression: Expression, columns: Columns) -> _Counted | None:
+def _found(expression: Expression, columns: Columns) -> _Progression | None:
     if isinstance(expression, Call):
         found = _of_call(expression, columns)
         if found is not None:
             return found
     if isinstance(expression, ColumnOf) and columns[expression.name].values is not None:
-        return _Counted(expression) if expression.type is Type.INTEGER else None
+        return _Progression(expression) if expression.type is Type.INTEGER else None
     if expression.type is Type.INTEGER:
-        return _Counted(expression)
+        return _Progression(expression)
     step = step_of(expression, columns)
     if step is None or isinstance(expression, Literal):
         return None
     unit = Call("in_steps", (expression, _whole(step.numerator), _whole(step.denominator)), Type.NUMBER)
-    return _Counted(unit, step)
+    return _Progression(unit, step)
 
 
-def _of_call(call: Call, columns: Columns) -> _Counted | None:
+def _of_call(call: Call, columns: Columns) -> _Progression | None:
     operator, arguments = call.operator, call.arguments
     if operator == "to_number" and arguments[0].type is Type.INTEGER:
         return _found(arguments[0], columns)
@@ -105,7 +105,7 @@ def _of_call(call: Call, columns: Columns) -> _Counted | None:
         assert denominator is not None
         return _scaled(_whole_number(arguments[0], columns), numerator / denominator)
     if operator == "in_steps":
-        return _Counted(call)
+        return _Progression(call)
     if operator == "negate":
         return _scaled(_found(arguments[0], columns), Fraction(-1))
     if operator == "case":
@@ -117,17 +117,17 @@ def _of_call(call: Call, columns: Columns) -> _Counted | None:
     return None
 
 
-def _whole_number(expression: Expression, columns: Columns) -> _Counted:
+def _whole_number(expression: Expression, columns: Columns) -> _Progression:
     """What `from_steps` counts: a whole number, even where its type is that of numbers with fractions."""
     found = _of_call(expression, columns) if isinstance(expression, Call) else None
-    return found or _Counted(expression)
+    return found or _Progression(expression)
 
 
-def _scaled(found: _Counted | None, by: Fraction) -> _Counted | None:
+def _scaled(found: _Progression | None, by: Fraction) -> _Progression | None:
     return None if found is None else replace(found, step=found.step * by, start=found.start * by)
 
 
-def _arithmetic(call: Call, columns: Columns) -> _Counted | None:
+def _arithmetic(call: Call, columns: Columns) -> _Progression | None:
     """A key and a constant; and x - x % c, which is c times the whole number of times that c is in x."""
     operator, (left, right) = call.operator, call.arguments
     if operator == "subtract" and isinstance(right, Call) and right.operator == "modulo" and right.arguments[0] == left:
@@ -147,7 +147,7 @@ def _arithmetic(call: Call, columns: Columns) -> _Counted | None:
     return replace(moved, start=moved.start + (-constant if other is left else constant))
 
 
-def _multiples(value: Expression, of: Fraction | None, columns: Columns) -> _Counted | None:
+def _multiples(value: Expression, of: Fraction | None, columns: Columns) -> _Progression | None:
     """How often a whole number c > 0 is in x, cut towards 0, as x - x % c means it. The quotient of doubles is never
     rounded up to a whole number n that x/c does not reach: x is at least one of its last digits below n·c, which in the
     quotient is more than half of one."""
@@ -157,11 +157,11 @@ def _multiples(value: Expression, of: Fraction | None, columns: Columns) -> _Cou
     quotient = Call("divide", (value, _whole(of.numerator)), Type.NUMBER)
     plain = isinstance(value, ColumnOf) or value.type is Type.INTEGER or getattr(value, "operator", "") == "in_steps"
     if plain and known is not None and known[0] >= 0:  # its bounds are closer; others may be below 0 by a last digit
-        return _Counted(Call("floor", (quotient,), Type.INTEGER), of)
-    return _Counted(Call("truncate", (quotient, _whole(0)), Type.INTEGER), of)
+        return _Progression(Call("floor", (quotient,), Type.INTEGER), of)
+    return _Progression(Call("truncate", (quotient, _whole(0)), Type.INTEGER), of)
 
 
-def _digits(call: Call) -> _Counted | None:
+def _digits(call: Call) -> _Progression | None:
     """ROUND and TRUNC to digits behind or before the point, of a number without a step: as the engine does it in
     doubles."""
     value, digits = call.arguments
@@ -170,10 +170,10 @@ def _digits(call: Call) -> _Counted | None:
         return None
     power = _whole(10 ** abs(int(places)))
     units = Call("multiply" if places > 0 else "divide", (value, power), Type.NUMBER)
-    return _Counted(Call(call.operator, (units, _whole(0)), Type.INTEGER), Fraction(10) ** -int(places))
+    return _Progression(Call(call.operator, (units, _whole(0)), Type.INTEGER), Fraction(10) ** -int(places))
 
 
-def _case(call: Call) -> _Counted | None:
+def _case(call: Call) -> _Progression | None:
     """A choice among constants: the same choice among whole numbers."""
     results = case_results(call)
     if call.type is not Type.NUMBER or not all(isinstance(one, Literal) for one in results):
@@ -190,7 +190,7 @@ def _case(call: Call) -> _Counted | None:
         assert isinstance(argument.value, int | Fraction)
         return _whole(int(Fraction(argument.value) / step))
 
-    return _Counted(Call("case", tuple(whole(*one) for one in enumerate(call.arguments)), Type.INTEGER), step)
+    return _Progression(Call("case", tuple(whole(*one) for one in enumerate(call.arguments)), Type.INTEGER), step)
 
 
 def _constant(expression: Expression) -> Fraction | None:

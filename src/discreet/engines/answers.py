@@ -14,13 +14,13 @@ from uuid import UUID
 from discreet.engines.child import HEADER, serve
 
 
-class Answering(Protocol):
+class ChildProgram(Protocol):
     """A child's program."""
 
     def answer(self, operation: str, *arguments: Any) -> Any: ...
 
 
-def answering(made: Callable[[], Answering], failed: Callable[[str, Exception], Any]) -> None:
+def answering(made: Callable[[], ChildProgram], failed: Callable[[str, Exception], Any]) -> None:
     """Answers requests until there are no more. `failed` gives the answer where one fails, or ends the process."""
     requests, answers = serve()
     worker = made()

@@ -27,7 +27,7 @@ HEADER = struct.Struct(">Q")
 """The length of what follows."""
 
 
-class Refused(Exception):
+class UnreadableSource(Exception):
     """A server cannot be read: one word of a fixed list, which says why."""
 
     def __init__(self, word: str) -> None:

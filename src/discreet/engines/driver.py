@@ -22,7 +22,7 @@ from discreet.catalog.formats import load_statements
 from discreet.catalog.model import EngineLimits
 from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import Lost, Row, Stopped
-from discreet.engines.statements import Beside, Statement, Statements
+from discreet.engines.statements import AuxiliaryTable, SaltedStatement, Statements
 from discreet.engines.twin import Twin
 from discreet.errors import DeclarationError, EngineError, Fault, QuestionError
 from discreet.locks import Lock
@@ -52,13 +52,13 @@ MOST_FACTS = 1_000
 
 
 @dataclass
-class _Child:
+class _ChildTables:
     """What one child process has: its tables, what stands beside them, and facts about the public ones."""
 
     process: EngineProcess | None = None
     locked: bool = False
     loaded: set[str] = field(default_factory=set)
-    held: dict[str, list[Beside]] = field(default_factory=dict)
+    held: dict[str, list[AuxiliaryTable]] = field(default_factory=dict)
     built: dict[str, Sequence[str]] = field(default_factory=dict)
     facts: dict[str, list[Any]] = field(default_factory=dict)
 
@@ -105,7 +105,7 @@ class Loading(Protocol):
         """As of `Owned`."""
         ...
 
-    def build(self, table: Table, wanted: Beside, /) -> Sequence[str]:
+    def build(self, table: Table, wanted: AuxiliaryTable, /) -> Sequence[str]:
         """The statements that build what stands beside a table that is loaded: its own, or others that give the same
         rows."""
         ...
@@ -137,7 +137,7 @@ class Driver:
         self.name = name
         self._dialect, self._sources, self._worker, self._limits = dialect, loading, worker, limits
         self._statements = Statements(dialect)
-        self._child = _Child()
+        self._child = _ChildTables()
         self.starts = 0
         self._running = Lock()
         self.period: str | None = ""
@@ -150,7 +150,7 @@ class Driver:
         """Starts the child process, without waiting for it."""
         self._sources.start()
         if self._child.process is not self._sources.process:
-            self._child = _Child(self._sources.process)
+            self._child = _ChildTables(self._sources.process)
             self.starts += 1
 
     @property
@@ -310,7 +310,7 @@ class Driver:
             if not any(isinstance(key, float) and math.isinf(key) for key in row[: len(keys)])
         ]
 
-    def _asked(self, made: Statement, salt: Salt) -> tuple[Any, ...]:
+    def _asked(self, made: SaltedStatement, salt: Salt) -> tuple[Any, ...]:
         """What the child is asked for a statement's rows."""
         return "run", made.salted(salt)
 
@@ -319,7 +319,7 @@ class Driver:
         request, or on the owner's word."""
         return Stopped() if self._process is not None and self._process.ended_alone else Lost()
 
-    def _build(self, wanted: Beside, table: Table) -> None:
+    def _build(self, wanted: AuxiliaryTable, table: Table) -> None:
         """Builds what a plan reads beside the table, where a question needs it for the first time.
 
         What is kept follows from the questions that were asked, and the number of sets kept from a constant. The build
@@ -489,7 +489,7 @@ class Driver:
     def close(self) -> None:
         """Ends the child."""
         self._sources.close()
-        self._child = _Child()
+        self._child = _ChildTables()
 
 
 def _too_many() -> DeclarationError:

@@ -40,7 +40,7 @@ def fork(program: str, requests: int, answers: int) -> socket.socket:
     return news
 
 
-class _Server:
+class _ForkServer:
     """The process that forks children of one program, with an environment that tells it nothing of its surroundings."""
 
     def __init__(self, program: str) -> None:
@@ -88,14 +88,14 @@ def _end(process: subprocess.Popen[bytes], asking: socket.socket, owner: int) ->
     asking.close()
 
 
-_servers: dict[str, _Server] = {}
+_servers: dict[str, _ForkServer] = {}
 _lock = Lock()
 
 
-def _server(program: str) -> _Server:
+def _server(program: str) -> _ForkServer:
     with _lock:
         if program not in _servers or not _servers[program].usable:
-            _servers[program] = _Server(program)
+            _servers[program] = _ForkServer(program)
         return _servers[program]
 
 

@@ -43,7 +43,7 @@ def layered(tree: exp.Expr, totals: Callable[[exp.Expr], bool]) -> exp.Expr:
     selects = [node for node in whole.walk() if isinstance(node, exp.Select)]
     for select in reversed(selects):
         if select is not outside and _has_let(select):
-            _Layers(select, names, totals).build()
+            _LayeredSelect(select, names, totals).build()
     if outside is None:
         return tree
     return _Lowering(names).of(outside.expressions[0])
@@ -198,7 +198,7 @@ class _Below:
         return Layers(this=source.alias_or_name, expressions=[source, *levels], where=where)
 
 
-class _Layers:
+class _LayeredSelect:
     """One SELECT that has lets, of whose subqueries none has any more."""
 
     def __init__(self, select: exp.Select, names: _Names, totals: Callable[[exp.Expr], bool]) -> None:

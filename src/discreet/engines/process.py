@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Any
 
-from discreet.engines.child import Child, ChildGone, Refused
+from discreet.engines.child import Child, ChildGone, UnreadableSource
 from discreet.engines.protocol import UNTIL, Lost, Stopped
 
 
@@ -42,9 +42,9 @@ class EngineProcess:
         return self._child.pid
 
     def call(self, *request: Any, seconds: float) -> Any:
-        """The child's answer. Raises Failed where the engine failed, Refused where a source's server did, Stopped where
-        the child is gone or was killed, Lost where that happened under an earlier request, which was told so, or its
-        owner closed it."""
+        """The child's answer. Raises Failed where the engine failed, UnreadableSource where a source's server did,
+        Stopped where the child is gone or was killed, Lost where that happened under an earlier request, which was told
+        so, or its owner closed it."""
         with self._lock:
             return self._call(request, seconds)
 
@@ -55,7 +55,7 @@ class EngineProcess:
         if time.monotonic() >= self._stood + every and self._lock.acquire(blocking=False):
             try:
                 self._call(("whole",), seconds)
-            except (Failed, Refused, Lost, Stopped):
+            except (Failed, UnreadableSource, Lost, Stopped):
                 self.kill()
                 return False
             finally:
@@ -88,7 +88,7 @@ class EngineProcess:
         if answer.get("failed"):
             raise Failed
         if "refused" in answer:
-            raise Refused(answer["refused"])
+            raise UnreadableSource(answer["refused"])
         return answer
 
     def last(self, *request: Any, seconds: float) -> None:
@@ -97,7 +97,7 @@ class EngineProcess:
         if self._lock.acquire(blocking=False):
             try:
                 self._call(request, seconds)
-            except (Failed, Refused, Lost, Stopped):
+            except (Failed, UnreadableSource, Lost, Stopped):
                 pass
             finally:
                 self._lock.release()

@@ -22,7 +22,7 @@ MOST_KEPT = 4_000_000
 
 
 @dataclass(frozen=True)
-class Beside:
+class AuxiliaryTable:
     """What a statement reads beside its table: its name, the statements that build it, and those that drop it; and what
     these were made of."""
 
@@ -33,12 +33,12 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class Statement:
+class SaltedStatement:
     """A statement as the engine reads it, in the pieces between which parts of the salt stand, and which these are."""
 
     pieces: tuple[str, ...]
     salts: tuple[str, ...]
-    beside: Beside | None
+    beside: AuxiliaryTable | None
 
     @property
     def length(self) -> int:
@@ -74,11 +74,11 @@ class Statements:
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
-        self._made: OrderedDict[tuple[int, int], tuple[Root, Table, Statement]] = OrderedDict()
+        self._made: OrderedDict[tuple[int, int], tuple[Root, Table, SaltedStatement]] = OrderedDict()
         self._kept = 0
         self._lock = Lock()
 
-    def of(self, plan: Root, table: Table) -> Statement:
+    def of(self, plan: Root, table: Table) -> SaltedStatement:
         """The statement of this very plan on this very table: two that are only equal are made twice, as it takes as
         long to compare them."""
         key = id(plan), id(table)  # the plan and the table are kept, so nothing else gets their numbers
@@ -94,17 +94,17 @@ class Statements:
                 self._kept -= gone.length
         return made
 
-    def _make(self, plan: Root, table: Table) -> Statement:
+    def _make(self, plan: Root, table: Table) -> SaltedStatement:
         mark, parts = secrets.token_bytes(16).hex(), [field.name for field in fields(Salt)]
         marked = Salt(*(f"{mark}{place}" for place in range(len(parts))))
         first, *rest = self._dialect.text(statement(plan, table, marked), copy=False).split(mark)
         salts = tuple(parts[int(piece[0])] for piece in rest)
-        return Statement((first, *(piece[1:] for piece in rest)), salts, self._beside(plan, table))
+        return SaltedStatement((first, *(piece[1:] for piece in rest)), salts, self._beside(plan, table))
 
-    def _beside(self, plan: Root, table: Table) -> Beside | None:
+    def _beside(self, plan: Root, table: Table) -> AuxiliaryTable | None:
         below = plan.child if isinstance(plan, Distinct) else plan
         if not isinstance(below, Aggregate) or name_of(table_name(table), below) is None:
             return None
         wanted = held(below, table)
         build, drop = (tuple(self._dialect.text(node) for node in nodes) for nodes in (wanted.build, wanted.drop))
-        return Beside(wanted.name, build, drop, wanted)
+        return AuxiliaryTable(wanted.name, build, drop, wanted)

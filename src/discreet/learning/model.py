@@ -10,7 +10,7 @@ from discreet.accounting import Filter
 from discreet.accounting.balance import event_delta, price_delta
 from discreet.catalog import Declaration
 from discreet.errors import refused
-from discreet.learning.noise import TrainingNoise, noise_for
+from discreet.learning.training_noise import TrainingNoise, noise_for
 from discreet.procedures.arguments import columns_of, epsilon_of, private_table, whole, within
 from discreet.release.content import Cost, ReleaseContent
 from discreet.trusted.ring_a.exact import Number, show

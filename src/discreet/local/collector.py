@@ -21,7 +21,7 @@ from discreet.local.prefixes import Prefixes, found
 from discreet.local.ranges import Level, Ranges, Tree
 from discreet.local.report import Report, check, refused
 from discreet.local.shuffle import Central, central
-from discreet.local.store import Store, document
+from discreet.local.store import ReportStore, document
 from discreet.trusted.ring_a.exact import Number as Amount
 from discreet.trusted.ring_a.exact import fraction
 
@@ -36,7 +36,7 @@ class Collector:
 
     def __init__(self, collection: Collection, path: str | Path) -> None:
         self.collection = collection
-        self._store = Store(collection, path)
+        self._store = ReportStore(collection, path)
         self._weighed = False
 
     @classmethod

@@ -22,11 +22,13 @@ _HELD = "the file cannot be opened: another process holds it, or it is not a rep
 _FIX = "end the other process, or look at the file and its folder"
 
 
-def _alone(method: Callable[Concatenate[Store, Arguments], Result]) -> Callable[Concatenate[Store, Arguments], Result]:
+def _alone(
+    method: Callable[Concatenate[ReportStore, Arguments], Result],
+) -> Callable[Concatenate[ReportStore, Arguments], Result]:
     """One thread at a time: what one is about to read another would end, or add to."""
 
     @wraps(method)
-    def one_at_a_time(self: Store, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+    def one_at_a_time(self: ReportStore, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
         with self.lock:
             return method(self, *arguments, **named)
 
@@ -44,7 +46,7 @@ def document(path: str | Path) -> str:
         raise LedgerError("store", _HELD, where=str(path), fix=_FIX) from None
 
 
-class Store:
+class ReportStore:
     """The file of one collection, for several threads. Each `add` is one transaction, on the disk when it returns."""
 
     def __init__(self, collection: Collection, path: str | Path) -> None:

@@ -165,7 +165,7 @@ def members(mask: int) -> list[int]:
 
 
 def maximal(masks: Iterable[int]) -> list[int]:
-    """Those that no other holds. Whoever holds a mask holds its lowest member: only these are compared."""
+    """The masks that are contained in no other. A superset contains the lowest bit: only those that do are compared."""
     found: list[int] = []
     holding: dict[int, list[int]] = {}
     for mask in sorted(set(masks), key=int.bit_count, reverse=True):

@@ -26,7 +26,7 @@ Needed = tuple[Expression | None, tuple[Fraction, Fraction] | None, AggregateKin
 """What a column of a joint part is made of: expression, bounds of a person's total, and mean, sum, present or count."""
 
 
-class WantedAggregate(Protocol):
+class JointAggregate(Protocol):
     """An aggregate of the question, as `plan.planner` has it."""
 
     @property
@@ -55,7 +55,7 @@ class JointBuilder(Protocol):
     def clamped(self, one: Any, /) -> tuple[int, Lattice]: ...
 
 
-def together(builder: JointBuilder, wanted: Sequence[WantedAggregate]) -> dict[int, Estimate]:
+def together(builder: JointBuilder, wanted: Sequence[JointAggregate]) -> dict[int, Estimate]:
     """Those aggregates that are made from the keys' own counts or from a joint part, by their place.
 
     With private keys the number of persons in each group is measured anyway, and shown with the groups: it is the
@@ -80,11 +80,11 @@ def together(builder: JointBuilder, wanted: Sequence[WantedAggregate]) -> dict[i
     return made
 
 
-def _by_row(one: WantedAggregate, single: bool) -> bool:
+def _by_row(one: JointAggregate, single: bool) -> bool:
     return one.bounds is None and _usual(one) and (one.kind is not AggregateKind.PERSONS or single)
 
 
-def _usual(one: WantedAggregate) -> bool:
+def _usual(one: JointAggregate) -> bool:
     return one.epsilon is None and one.kind in (
         AggregateKind.COUNT,
         AggregateKind.NON_NULL,
@@ -95,7 +95,7 @@ def _usual(one: WantedAggregate) -> bool:
 
 
 def _joined(
-    builder: JointBuilder, wanted: Sequence[WantedAggregate], places: Sequence[int], counted: Total
+    builder: JointBuilder, wanted: Sequence[JointAggregate], places: Sequence[int], counted: Total
 ) -> dict[int, Estimate]:
     """One joint part for these aggregates, if that makes less noise than parts of their own.
 
@@ -130,7 +130,7 @@ def _joined(
     }
 
 
-def _column(one: WantedAggregate, averaged: Collection[Expression | None]) -> Needed | None:
+def _column(one: JointAggregate, averaged: Collection[Expression | None]) -> Needed | None:
     """The column that an aggregate needs; None where the count will do. An AVG brings the SUM and COUNT of its own."""
     if one.bounds is not None:
         return one.expression, one.bounds, one.kind
@@ -139,7 +139,7 @@ def _column(one: WantedAggregate, averaged: Collection[Expression | None]) -> Ne
     return one.expression, None, AggregateKind.MEAN if one.expression in averaged else one.kind
 
 
-def _summand(builder: JointBuilder, column: Needed, one: WantedAggregate) -> Summand:
+def _summand(builder: JointBuilder, column: Needed, one: JointAggregate) -> Summand:
     expression, bounds, kind = column
     if bounds is not None:
         total, grid = builder.clamped(one)
@@ -157,7 +157,7 @@ def _summand(builder: JointBuilder, column: Needed, one: WantedAggregate) -> Sum
     return replace(summand, present=present, absent=may_be_null(expression, builder.columns))
 
 
-def _estimate(index: int, part: Part, one: WantedAggregate, column: Needed | None, axis: Axis | None) -> Estimate:
+def _estimate(index: int, part: Part, one: JointAggregate, column: Needed | None, axis: Axis | None) -> Estimate:
     if column is None or axis is None:
         return index, OutputKind.COUNT, jointly.count_of(part)
     if one.kind is AggregateKind.MEAN:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from discreet.plan.outputs import Output
-from discreet.plan.profile import Chosen
+from discreet.plan.profile import ChosenLimits
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
 from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.threshold import Threshold
@@ -50,7 +50,7 @@ class Plan(QuestionPlan):
     order: tuple[tuple[int, bool], ...] = ()
     limit: int | None = None
     written: tuple[int, ...] = ()
-    chosen: Chosen | None = field(default=None, compare=False, repr=False)
+    chosen: ChosenLimits | None = field(default=None, compare=False, repr=False)
     at: Callable[[Price], tuple[Plan, ...]] | None = field(default=None, compare=False, repr=False)
 
     def all_at(self, price: Price) -> tuple[Plan, ...]:

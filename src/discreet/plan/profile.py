@@ -281,7 +281,7 @@ class Profile:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenLimits:
     """The limits of a plan that follow from a profile and the price: how many `rows` and `groups` of a person count,
     and the bounds of `columns`; None, or not named, is what is declared."""
 

@@ -82,7 +82,7 @@ def boxed(query: exp.Expr, tables: Mapping[str, Box]) -> Box:
     if isinstance(query, exp.SetOperation):
         return _together(query, tables)
     assert isinstance(query, exp.Select)
-    return _Rows(query, tables).box()
+    return _SelectBox(query, tables).box()
 
 
 def extra(name: str, followed: Followed) -> tuple[str, ...]:
@@ -155,7 +155,7 @@ def _renamed(box: Box, item: exp.Expr) -> Box:
 Ends = tuple[exp.Expr, exp.Expr]
 
 
-class _Rows:
+class _SelectBox:
     """One SELECT."""
 
     def __init__(self, query: exp.Select, tables: Mapping[str, Box]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.engines.child import Refused
+from discreet.engines.child import UnreadableSource
 from discreet.engines.chosen import OUTER_WORKER
 from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import Lost, Stopped
@@ -26,7 +26,7 @@ Columns = Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True)
-class Computed:
+class OuterResult:
     """What an outer query gives: the types of its columns and its rows, the intervals' columns behind the others.
     `several`: a subquery in it gives more rows than the one that is wanted, and the first was taken."""
 
@@ -44,7 +44,7 @@ class OuterEngine:
 
     def compute(
         self, query: OuterQuery, tables: Mapping[str, ReleasedTable], data: Mapping[str, Columns], *, paid: bool = False
-    ) -> Computed:
+    ) -> OuterResult:
         """Runs a query. Raises QuestionError where it cannot be run. With `paid`, that says that what was measured
         stays; and where a subquery gives several rows for one value, which depends on the noise, the first is taken."""
         sent = []
@@ -60,13 +60,13 @@ class OuterEngine:
                 self._process = EngineProcess(OUTER_WORKER)
             try:
                 found = self._process.call("compute", sent, query.text, paid, seconds=SECONDS)
-            except (Failed, Refused, Lost, Stopped):
+            except (Failed, UnreadableSource, Lost, Stopped):
                 self._process.kill()
                 self._process = None
                 raise _refused("it takes too long, or too much memory", "compute less in one question", paid) from None
         if "wrong" in found:
             raise _wrong(found["wrong"], found["function"], paid)
-        return Computed(found["kinds"], found["rows"], found.get("several", False))
+        return OuterResult(found["kinds"], found["rows"], found.get("several", False))
 
     def close(self) -> None:
         """Ends the child."""
@@ -126,7 +126,7 @@ def rows_of(table: ReleasedTable, rows: Sequence[Sequence[Any]]) -> dict[str, li
 
 def content(
     query: OuterQuery,
-    computed: Computed,
+    computed: OuterResult,
     parts: Sequence[ReleaseContent],
     cost: Cost,
     *,
@@ -197,7 +197,7 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def kind_of(query: OuterQuery, computed: Computed) -> str:
+def kind_of(query: OuterQuery, computed: OuterResult) -> str:
     """The type of the one column that a subquery gives to a measured table. Raises QuestionError on any other."""
     if len(query.columns) != 1:
         message = "a subquery that is compared with has one column"
@@ -208,7 +208,7 @@ def kind_of(query: OuterQuery, computed: Computed) -> str:
     return computed.kinds[0]
 
 
-def value_of(computed: Computed, *, many: bool) -> list[Any]:
+def value_of(computed: OuterResult, *, many: bool) -> list[Any]:
     """What a subquery gives to a measured table: the values of its one column, or where one is wanted the first, and
     NULL where there is none."""
     values = [None if isinstance(row[0], float) and math.isnan(row[0]) else row[0] for row in computed.rows]
@@ -216,7 +216,7 @@ def value_of(computed: Computed, *, many: bool) -> list[Any]:
     return made if many else made[:1] or [None]
 
 
-def first_of(computed: Computed, *, many: bool) -> list[str]:
+def first_of(computed: OuterResult, *, many: bool) -> list[str]:
     """What the answer says where one value is wanted, and several were given."""
     count = len(computed.rows)
     inner = ["of several rows of a subquery, the first is taken"] if computed.several else []

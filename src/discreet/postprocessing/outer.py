@@ -20,7 +20,7 @@ from discreet.plan.outputs import Output, OutputKind
 from discreet.postprocessing.allowed import allowed
 from discreet.postprocessing.box import HIGH, LOW, ONE_HIGH, ONE_LOW, Box, Followed, boxed, extra
 from discreet.sql.grammar import Statistic
-from discreet.sql.layers import Layers
+from discreet.sql.layers import LayeredQuestion
 from discreet.sql.limits import too_deep
 from discreet.sql.refusals import unknown_name
 from discreet.sql.scope import numbered
@@ -205,7 +205,7 @@ def _unresolved(said: str, known: Sequence[str]) -> QuestionError:
     return QuestionError("syntax", message, where="question", fix=fix)
 
 
-def released_tables(layers: Layers, declaration: Declaration) -> dict[str, ReleasedTable]:
+def released_tables(layers: LayeredQuestion, declaration: Declaration) -> dict[str, ReleasedTable]:
     """The tables that a question's outer query may read, by their names in small letters, as it reads them."""
     found = {}
     for one in declaration.tables.values():

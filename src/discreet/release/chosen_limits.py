@@ -34,7 +34,7 @@ from discreet.plan.measurement import Measurement, Plan, Price
 from discreet.plan.outputs import AggregateKind, Output, OutputKind
 from discreet.plan.planner import Request
 from discreet.plan.planner import plan as planned
-from discreet.plan.profile import Chosen, Histogram, Profile
+from discreet.plan.profile import ChosenLimits, Histogram, Profile
 from discreet.plan.split import measurement
 from discreet.trusted.ring_a.expressions import ColumnOf
 from discreet.trusted.ring_a.nodes import TotalKind, project_of
@@ -68,19 +68,19 @@ def _all(asked: Plan, request: Request, profiles: tuple[Profile, ...], price: Pr
 @lru_cache(maxsize=256)
 def _made(asked: Plan, request: Request, profile: Profile, price: Price) -> Plan:
     """The plan by one profile: what was chosen lately is not looked for again."""
-    return _Choice(asked, request, profile, price).plan()
+    return _LimitChoice(asked, request, profile, price).plan()
 
 
 MOST_EARLIER = 3
 """By how many of the profiles of one snapshot an answer is looked for."""
 
 
-class _Choice:
+class _LimitChoice:
     """One question at one price, by one profile."""
 
     def __init__(self, asked: Plan, request: Request, profile: Profile, price: Price) -> None:
         self.asked, self.request, self.profile, self.price = asked, request, profile, price
-        self.chosen = Chosen(profile)
+        self.chosen = ChosenLimits(profile)
         self.groups = profile.groups([key.name for key in request.keys]) if request.keys else None
         cells = cell_count(request.keys)
         self.cells = cells or 1
@@ -137,7 +137,7 @@ class _Choice:
         theirs = None if plain is None else plain.column(name)
         return mine is not None and theirs is not None and self.request.table.relation is None and mine == theirs
 
-    def _best(self, candidates: Sequence[Chosen]) -> float:
+    def _best(self, candidates: Sequence[ChosenLimits]) -> float:
         """The candidate with the least error; of equal ones the last, which leaves out least. They are in order, so
         every third is tried first, and then what lies beside the best."""
         errors = {place: self._error(candidates[place]) for place in range(len(candidates) - 1, -1, -3)}
@@ -149,7 +149,7 @@ class _Choice:
         self.chosen = candidates[best]
         return errors[best]
 
-    def _at(self, chosen: Chosen) -> Plan:
+    def _at(self, chosen: ChosenLimits) -> Plan:
         """The plan of the question over a table with these limits for its declared ones."""
         table = self.request.table
         bounds = {name: (low, high) for name, low, high in chosen.columns}
@@ -164,7 +164,7 @@ class _Choice:
             made, having=asked.having, order=asked.order, limit=asked.limit, written=asked.written, chosen=chosen
         )
 
-    def _error(self, chosen: Chosen) -> float:
+    def _error(self, chosen: ChosenLimits) -> float:
         """The sum of the logarithms of the errors of all numbers."""
         plan = self._at(chosen)
         priced = measurement(plan, self.price)
@@ -287,7 +287,7 @@ def _narrowed(column: Column, bounds: tuple[Fraction, Fraction] | None) -> Colum
     return replace(column, minimum=low, maximum=high)
 
 
-def narrower(plan: Plan, table: Table) -> Chosen | None:
+def narrower(plan: Plan, table: Table) -> ChosenLimits | None:
     """What was chosen for a plan that is less than what the table declares; None where nothing is."""
     chosen = plan.chosen
     if chosen is None:

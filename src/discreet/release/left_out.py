@@ -54,7 +54,7 @@ from discreet.plan.left_out import (
 )
 from discreet.plan.measurement import Measurement, Plan
 from discreet.plan.outputs import Output, OutputKind
-from discreet.plan.profile import Chosen
+from discreet.plan.profile import ChosenLimits
 from discreet.plan.read import columns_read
 from discreet.plan.split import measurement as repriced
 from discreet.release.order_statistic_columns import special_words, to_be_found
@@ -220,7 +220,7 @@ def left_out(
 _BY_PROFILE = "which the profile makes best at this price"
 
 
-def _of_limit(one: Limit, telling: Telling, table: Table, chosen: Chosen | None) -> LeftOut:
+def _of_limit(one: Limit, telling: Telling, table: Table, chosen: ChosenLimits | None) -> LeftOut:
     question = telling.persons_above(one)
     if one.what == "values":
         words = f"at most {one.limit:,} different values of each person count; further ones are left out, at random"

@@ -110,7 +110,7 @@ def figure_class() -> Any:
         fix = 'run pip install "discreet[plot]"'
         raise QuestionError("extra", "pictures need matplotlib", where="plot", fix=fix) from None
 
-    class Picture(Figure):
+    class PlotFigure(Figure):
         said = ""
         """What is drawn, in words: for those who do not see it."""
 
@@ -121,7 +121,7 @@ def figure_class() -> Any:
                 self.savefig(buffer, format="png", dpi=100)
             return buffer.getvalue(), {"alt": self.said}
 
-    return Picture
+    return PlotFigure
 
 
 def drawing(release: ReleaseData) -> str:
@@ -160,7 +160,7 @@ def write(figure: Any, path: Path, title: str) -> None:
 
 
 @dataclass(frozen=True)
-class _Drawn:
+class _PlottedColumn:
     """What is drawn of a column: numbers with the ends of their intervals, NaN where there is none."""
 
     name: str
@@ -188,7 +188,7 @@ class _Drawn:
         return f"{self.name}, 95 % intervals" if known else self.name
 
 
-def _drawn(release: ReleaseData, name: str, places: Sequence[int]) -> _Drawn:
+def _drawn(release: ReleaseData, name: str, places: Sequence[int]) -> _PlottedColumn:
     values, low, high = [], [], []
     dates = release.holds.types.get(name) in _MOMENTS
     for place in places:
@@ -199,7 +199,7 @@ def _drawn(release: ReleaseData, name: str, places: Sequence[int]) -> _Drawn:
         ends = (math.nan, math.nan) if value is None or interval is None else interval
         low.append(min(float(ends[0]), values[-1]))
         high.append(max(float(ends[1]), values[-1]))
-    return _Drawn(name, values, low, high, dates)
+    return _PlottedColumn(name, values, low, high, dates)
 
 
 def _figure(release: ReleaseData, kind: Any) -> Any:
@@ -353,7 +353,7 @@ def _written_in(
     keys: tuple[str, str],
     sides: Sequence[Mapping[Any, int]],
     dark: float,
-    drawn: _Drawn,
+    drawn: _PlottedColumn,
 ) -> None:
     """Each cell's number with its error, light on what is darker than `dark`."""
     for place, row in enumerate(release.rows):
@@ -381,7 +381,7 @@ def _below(kind: Any, number: int) -> tuple[Any, Any]:
     return figure, figure.subplots(number, 1, sharex=True, squeeze=False)[:, 0]
 
 
-def _upright(axis: Any, drawn: _Drawn, values: list[float]) -> None:
+def _upright(axis: Any, drawn: _PlottedColumn, values: list[float]) -> None:
     """The axis of the values: from zero, where that hides no difference."""
     axis.set_ylabel(drawn.label, parse_math=False)
     _plain(axis, "y")

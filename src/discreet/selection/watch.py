@@ -9,7 +9,7 @@ from functools import partial
 from discreet.errors import refused
 from discreet.mechanisms import AboveThreshold
 from discreet.plan.measurement import Plan
-from discreet.selection.run import OpenRun
+from discreet.selection.open_run import OpenRun
 from discreet.sql import Question
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_b.watching import Watching

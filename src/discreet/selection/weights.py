@@ -11,7 +11,7 @@ from functools import partial
 from discreet.catalog import Declaration
 from discreet.errors import refused
 from discreet.procedures import arguments
-from discreet.selection.run import OpenRun
+from discreet.selection.open_run import OpenRun
 from discreet.sql import Question
 from discreet.textbook import OnlineMultiplicativeWeights, Universe
 from discreet.trusted.ring_a.exact import Number

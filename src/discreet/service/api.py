@@ -36,11 +36,11 @@ from discreet.release.told import heard, told
 from discreet.service import requests
 from discreet.service.accounts import PREFIX, Account, Accounts
 from discreet.service.connections import KNOWN
-from discreet.service.foreseen import foreseen, related_tables
-from discreet.service.jobs import Call, Job, Jobs, answering, busy, named, publishing
+from discreet.service.jobs import Job, JobCall, Jobs, answering, busy, named, publishing
 from discreet.service.oidc import issued
 from discreet.service.others import for_others
 from discreet.service.owner import Owner, token_number
+from discreet.service.publication_costs import foreseen, related_tables
 from discreet.service.requests import (
     ACCOUNT,
     ACT,
@@ -57,7 +57,7 @@ from discreet.service.requests import (
     REVOKE,
     TOKEN,
     WORKLOAD,
-    Refused,
+    RefusedRequest,
     Shape,
     bearer,
     body,
@@ -73,8 +73,8 @@ from discreet.service.requests import (
     without_query,
 )
 from discreet.service.roles import Role
-from discreet.service.watching import CODE, CONTENT_TYPE, PATH, Watch
-from discreet.service.workers import Asked
+from discreet.service.watching import CODE, CONTENT_TYPE, PATH, ServiceWatch
+from discreet.service.workers import Answerer
 
 if TYPE_CHECKING:
     from discreet.synthesis.synthetic import Synthetic
@@ -112,7 +112,7 @@ TITLES: Mapping[type[Error], str] = {
 _log = logging.getLogger("discreet")
 _Result = TypeVar("_Result")
 _P = ParamSpec("_P")
-Calling = Callable[[Curator, Account, Mapping[str, Any]], Call]
+Calling = Callable[[Curator, Account, Mapping[str, Any]], JobCall]
 """Checks what a job is asked to do, for an account."""
 
 OWNING = frozenset({Role.OWNER})
@@ -172,14 +172,14 @@ class Service:
     What is logged of a request (`watching`) is not who asks, nor what.
     """
 
-    def __init__(self, curator: Curator, accounts: Accounts, workers: Asked | None = None) -> None:
+    def __init__(self, curator: Curator, accounts: Accounts, workers: Answerer | None = None) -> None:
         self._curator = curator
         self._asked = workers or curator
         self._accounts = accounts
         self._issued = issued(curator.declaration)
         self._asking: set[str | None] = set()
         self._waiting = 0
-        self.watch = Watch(curator, self._load, lambda: self._asked.engine_starts)
+        self.watch = ServiceWatch(curator, self._load, lambda: self._asked.engine_starts)
         self._open: Counter[str] = Counter()
         self._threads: anyio.CapacityLimiter | None = None
         self._looking: anyio.CapacityLimiter | None = None
@@ -223,7 +223,7 @@ class Service:
                 account = await self._holder(request)
                 if account.role not in path.roles:
                     fix = "ask with another account's token"
-                    raise Refused(403, "role", f"this is not for the role {account.role}", path.path, fix)
+                    raise RefusedRequest(403, "role", f"this is not for the role {account.role}", path.path, fix)
             if path.method == "POST":
                 without_query(request)
             handler: Callable[..., Awaitable[Response]] = getattr(self, f"_{path.name}")
@@ -232,7 +232,7 @@ class Service:
             with self.one_of_few(account):
                 request.scope[KNOWN]()
                 return await handler(account, request)
-        except Refused as refused:
+        except RefusedRequest as refused:
             return _problem(refused.status, refused.error)
         except ClientDisconnect:  # nobody hears it
             return Response(status_code=400, headers=HEADERS)
@@ -244,11 +244,11 @@ class Service:
             return _problem_reply(_as_told(error, account))
 
     async def _holder(self, request: Request) -> Account:
-        """Whose token it is. Raises Refused 401, and 403 where its analyst is not declared."""
+        """Whose token it is. Raises RefusedRequest 401, and 403 where its analyst is not declared."""
         return await self.holder(bearer(request))
 
     async def holder(self, token: str) -> Account:
-        """Whose token this is. Raises Refused 401, and 403 where its analyst is not declared."""
+        """Whose token this is. Raises RefusedRequest 401, and 403 where its analyst is not declared."""
         return (await self.holder_for(token))[0]
 
     async def holder_for(self, token: str) -> tuple[Account, float]:
@@ -261,14 +261,16 @@ class Service:
             found = await anyio.to_thread.run_sync(self._accounts.named, named, limiter=self._doors)
             if found is None or found.role is Role.OWNER:  # whoever runs the issuer becomes no owner
                 fix = "the owner makes an account of the name that the issuer gives: `discreet account add`"
-                raise Refused(403, "account", "there is no account for the holder of this token", "Authorization", fix)
+                raise RefusedRequest(
+                    403, "account", "there is no account for the holder of this token", "Authorization", fix
+                )
         else:
             found = await anyio.to_thread.run_sync(self._accounts.holder, token, limiter=self._doors)
         if found is None:
             raise unknown_token()
         if not self._bound(found):
             fix = "the owner makes an account that is bound to a declared analyst"
-            raise Refused(403, "account", "the analyst of this account is not declared", "[analysts]", fix)
+            raise RefusedRequest(403, "account", "the analyst of this account is not declared", "[analysts]", fix)
         return found, seconds
 
     async def still_holds(self, token: bytes) -> Account | None:
@@ -304,8 +306,8 @@ class Service:
     ) -> tuple[Release, Sequence[str]]:
         """The answer to a question, said as `Curator.ask` takes it, and what is warned of; `request` names it.
 
-        Raises an Error, or Refused 429 where another question of the account's runs or too many wait: `problem_of` is
-        what the account may hear of both."""
+        Raises an Error, or RefusedRequest 429 where another question of the account's runs or too many wait:
+        `problem_of` is what the account may hear of both."""
         with self._turn(account):
             return await self._run(self._answer, account, said, request)
 
@@ -332,11 +334,12 @@ class Service:
         return await self.look(partial(connected, self._curator.declaration))
 
     async def related(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        """How several tables are published together (`service.foreseen`). Raises QuestionError where they cannot be."""
+        """How several tables are published together (`service.publication_costs`). Raises QuestionError where they
+        cannot be."""
         return await self.look(partial(related_tables, self._curator, names))
 
     async def foreseen(self, account: Account, said: Mapping[str, Any]) -> dict[str, Any]:
-        """What a publication would cost, leave and be off by (`service.foreseen`). Nothing is spent. Raises as
+        """What a publication would cost, leave and be off by (`service.publication_costs`). Nothing is spent. Raises as
         `asked`."""
         with self._turn(account):
             return await self._run(foreseen, self._curator, account, said)
@@ -356,11 +359,11 @@ class Service:
 
     def synthetic(self, account: Account, number: str) -> Synthetic | SyntheticTables:
         """What a publication of the account's has released, a table or several; in a thread, as of `released`. Raises
-        Refused 404 where there is none of this number, 409 while it runs; EngineError where the owner has frozen this
-        account's questions about one of the tables."""
+        RefusedRequest 404 where there is none of this number, 409 while it runs; EngineError where the owner has frozen
+        this account's questions about one of the tables."""
         job, answer = self.jobs.answer(account, number)
         if job.kind != "publish" or not answer:
-            raise Refused(404, "job", "there is no such table", "job", "open the list of your published tables")
+            raise RefusedRequest(404, "job", "there is no such table", "job", "open the list of your published tables")
         return self._synthetic(account, job, answer)
 
     def _synthetic(self, account: Account, job: Job, answer: bytes) -> Synthetic | SyntheticTables:
@@ -389,7 +392,7 @@ class Service:
 
     def problem_of(self, error: Exception, account: Account | None) -> dict[str, Any]:
         """What an account hears of anything that was raised: as RFC 9457 has it, with the code, where and the fix."""
-        if isinstance(error, Refused):
+        if isinstance(error, RefusedRequest):
             return _plain_problem(error.status, error.error)
         if account is None:
             return _plain_problem(503, _unavailable())
@@ -474,7 +477,7 @@ class Service:
         if packed and wanted == JSON:
             return Response(answer, media_type=JSON, headers=HEADERS)
         if wanted != JSON and not isinstance(made, Synthetic):
-            raise Refused(422, "output", "several tables are not one table", "Accept", f"take {JSON}")
+            raise RefusedRequest(422, "output", "several tables are not one table", "Accept", f"take {JSON}")
         hold_small(*each_table(made).values())
         if not isinstance(made, Synthetic) or wanted == JSON:
             return Response(made.to_json().encode("utf-8", "replace"), media_type=JSON, headers=HEADERS)
@@ -511,14 +514,14 @@ class Service:
         number = _number(request)
         decide = self._curator.approve if said.pop("approve") else self._curator.deny
         if decide == self._curator.deny and said.pop("epsilon", None) is not None:
-            raise Refused(400, "body", "a request is denied without an amount", "epsilon", "leave it out")
+            raise RefusedRequest(400, "body", "a request is denied without an amount", "epsilon", "leave it out")
         return _json((await self.look(partial(decide, number, by=account.name, **said))).to_dict())
 
     async def _entry(self, account: Account, request: Request) -> Response:  # noqa: ARG002
         place = _number(request)
         found = (await self.look(partial(as_page, self._curator, place - 1, 1)))["entries"] if place > 0 else []
         if not found:
-            raise Refused(404, "entry", "the ledger has no such entry", "ledger", "GET /ledger has the entries")
+            raise RefusedRequest(404, "entry", "the ledger has no such entry", "ledger", "GET /ledger has the entries")
         return _json(found[0])
 
     # what the owner does
@@ -587,7 +590,7 @@ class Service:
         return running, max(0, self._waiting - running)
 
     async def _run(self, function: Callable[_P, _Result], *arguments: _P.args, **said: _P.kwargs) -> _Result:
-        """Runs in a thread. Raises Refused 429 where too many wait."""
+        """Runs in a thread. Raises RefusedRequest 429 where too many wait."""
         if self._threads is None:
             self._threads = anyio.CapacityLimiter(THREADS)
         if self._waiting >= MOST_WAITING:
@@ -642,11 +645,11 @@ def each_table(made: Synthetic | SyntheticTables) -> dict[str, Synthetic]:
 
 
 def hold_small(*made: Synthetic) -> None:
-    """Raises Refused where synthetic tables have more cells than are written out row by row."""
+    """Raises RefusedRequest where synthetic tables have more cells than are written out row by row."""
     if sum(len(one) * len(one.columns) for one in made) > MOST_CELLS:
         what, fewer = ("the tables have", "") if len(made) > 1 else ("the table has", "publish fewer rows; or ")
         fix = f"{fewer}read it with discreet.connect, which takes ?rows=packed"
-        raise Refused(422, "size", f"{what} more than {MOST_CELLS:,} cells", "Accept", fix)
+        raise RefusedRequest(422, "size", f"{what} more than {MOST_CELLS:,} cells", "Accept", fix)
 
 
 def _unavailable() -> Error:
@@ -722,9 +725,9 @@ class _Problem(Response):
 async def _no_path(request: Request, error: Exception) -> Response:  # noqa: ARG001
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
-        refused = Refused(405, "method", "this cannot be done here", "request", "see the header Allow")
+        refused = RefusedRequest(405, "method", "this cannot be done here", "request", "see the header Allow")
     else:
-        refused = Refused(404, "path", "there is nothing here", "request", "GET /openapi.json has the paths")
+        refused = RefusedRequest(404, "path", "there is nothing here", "request", "GET /openapi.json has the paths")
     reply = _problem(refused.status, refused.error)
     reply.headers.update(error.headers or {})
     return reply

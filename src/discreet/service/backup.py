@@ -41,7 +41,7 @@ _refused = partial(refused, "backup")
 
 
 @dataclass(frozen=True)
-class File:
+class BackupFile:
     """A file of a copy: its name there, and its SHA-256."""
 
     name: str
@@ -54,7 +54,7 @@ class Copy:
     "accounts". They have their own names: a declaration that is opened in a copy finds a ledger, which is refused."""
 
     head: Noted
-    files: Mapping[str, File]
+    files: Mapping[str, BackupFile]
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -107,7 +107,7 @@ def back_up(declaration: Path, folder: Path) -> Copy:
         with closing(Ledger(places["ledger"], lost=True)) as copied:
             copied.verify(head.hash.hex())
         _new(places["declaration"]).write_bytes(declaration.read_bytes())
-        done = Copy(head, {kind: File(place.name, _digest(place)) for kind, place in places.items()})
+        done = Copy(head, {kind: BackupFile(place.name, _digest(place)) for kind, place in places.items()})
         _new(draft / LIST).write_text(json.dumps(done.to_dict(), indent=2) + "\n", "utf-8")
         for one in (*draft.iterdir(), draft):
             _sync(one)
@@ -219,7 +219,7 @@ def _listed(folder: Path) -> Copy:
     try:
         with (folder / LIST).open("rb") as file:
             said = json.loads(file.read(_MOST_LISTED))
-        files = {kind: File(str(one["name"]), str(one["sha256"])) for kind, one in said["files"].items()}
+        files = {kind: BackupFile(str(one["name"]), str(one["sha256"])) for kind, one in said["files"].items()}
         assert {"declaration", "ledger"} <= set(files)
         assert all(Path(file.name).name == file.name for file in files.values())
         return Copy(Noted(int(said["entries"]), bytes.fromhex(said["head"])), files)

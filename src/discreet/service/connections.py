@@ -43,10 +43,10 @@ _log = logging.getLogger("discreet")
 
 
 @dataclass(eq=False)
-class _Connection:
+class _ClientConnection:
     """One of them. `until`: when it is ended, unless it speaks; None while an account's question is answered."""
 
-    counted: _Counted
+    counted: _CountedSocket
     whose: str
     until: float | None
 
@@ -57,7 +57,7 @@ class Connections:
     def __init__(self, of_one: int = MOST_OF_ONE, most: int | None = None) -> None:
         self._of_one = of_one
         self._most = most
-        self._open: dict[_Peer, _Connection] = {}
+        self._open: dict[_Peer, _ClientConnection] = {}
         self._sweeping: asyncio.TimerHandle | None = None
         self._hastening = False
 
@@ -76,18 +76,18 @@ class Connections:
                 taken.close()
                 raise ConnectionAbortedError
             self._end(min(own if len(own) >= self._of_one else silent)[2])
-        counted = _Counted(self, (str(peer[0]), int(peer[1])), taken)
-        self._open[counted.peer] = _Connection(counted, whose, time.monotonic() + HEAD_SECONDS)
+        counted = _CountedSocket(self, (str(peer[0]), int(peer[1])), taken)
+        self._open[counted.peer] = _ClientConnection(counted, whose, time.monotonic() + HEAD_SECONDS)
         if self._sweeping is None:
             self._sweep()
         return counted
 
-    def closed(self, counted: _Counted) -> None:
+    def closed(self, counted: _CountedSocket) -> None:
         """It is closed, by whomever."""
         if counted.peer in self._open and self._open[counted.peer].counted is counted:
             del self._open[counted.peer]
 
-    def _end(self, one: _Connection) -> None:
+    def _end(self, one: _ClientConnection) -> None:
         """Ends it in both directions: whoever reads or writes on it hears so, TLS too, and closes it."""
         self.closed(one.counted)
         with contextlib.suppress(OSError):
@@ -119,7 +119,7 @@ class _Unheard(Exception):
     """Nobody can be told any more."""
 
 
-class Watched:
+class WatchedApplication:
     """An application whose connections are watched: who takes what is sent, and who asks, which it says itself: what
     is in the scope as KNOWN is called once an account is known. What a stranger asks takes nobody's place either."""
 
@@ -153,7 +153,7 @@ class Watched:
             self._connections.waits(peer, taken=False)
 
 
-class Beside(Protocol):
+class BackgroundTask(Protocol):
     """What runs in the same process and event loop, from the server's start to its end."""
 
     async def start(self) -> None:
@@ -168,7 +168,7 @@ class Beside(Protocol):
 class Server(uvicorn.Server):  # type: ignore[misc]
     """A server whose connections are counted, and what runs beside it."""
 
-    def __init__(self, config: uvicorn.Config, connections: Connections, beside: Sequence[Beside] = ()) -> None:
+    def __init__(self, config: uvicorn.Config, connections: Connections, beside: Sequence[BackgroundTask] = ()) -> None:
         super().__init__(config)
         self._connections = connections
         self._beside = beside
@@ -207,7 +207,7 @@ class _Listening(socket.socket):
         self._at_once = 0
 
 
-class _Counted(socket.socket):
+class _CountedSocket(socket.socket):
     def __init__(self, connections: Connections, peer: _Peer, taken: socket.socket) -> None:
         super().__init__(taken.family, taken.type, taken.proto, taken.detach())
         self._connections = connections

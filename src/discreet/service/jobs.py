@@ -40,7 +40,7 @@ from discreet.release.told import told
 from discreet.release.values import finite
 from discreet.service.accounts import Account, Accounts
 from discreet.service.planning import Planning
-from discreet.service.requests import Refused
+from discreet.service.requests import RefusedRequest
 from discreet.trusted.ledger.processes import lives, this_process
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ _log = logging.getLogger("discreet")
 
 
 @dataclass(frozen=True)
-class Call:
+class JobCall:
     """What a job does. `run` takes the name of its request, and what hears of each step; `waits` says that it ends on
     the schedule by itself. `part` is that whose rows it is of alone, None where it is of all."""
 
@@ -241,7 +241,7 @@ def call_of(
     return given, one, (one,)
 
 
-def publishing(curator: Curator, account: Account, said: Mapping[str, Any]) -> Call:
+def publishing(curator: Curator, account: Account, said: Mapping[str, Any]) -> JobCall:
     """A publication, checked against the declaration alone: no row is read. Raises QuestionError."""
     given, call, each = call_of(curator, said)
 
@@ -250,7 +250,7 @@ def publishing(curator: Curator, account: Account, said: Mapping[str, Any]) -> C
         return made
 
     names = tuple(one.table.name for one in each)
-    return Call("publish", names, call.steps, run, waits=False, part=given.get("part"))
+    return JobCall("publish", names, call.steps, run, waits=False, part=given.get("part"))
 
 
 def several_of(curator: Curator, said: Mapping[str, Any]) -> tuple[dict[str, Any], SeveralPublication]:
@@ -277,7 +277,7 @@ def _part(curator: Curator, said: dict[str, Any]) -> dict[str, Any]:
     return {"part": said.pop("part")}
 
 
-def answering(planning: Planning, curator: Curator, account: Account, said: Mapping[str, Any]) -> Call:
+def answering(planning: Planning, curator: Curator, account: Account, said: Mapping[str, Any]) -> JobCall:
     """A workload, checked against the declaration alone: no row is read. How it is measured is planned by the job.
     Raises QuestionError."""
     from discreet.workload.answers import checked
@@ -298,7 +298,7 @@ def answering(planning: Planning, curator: Curator, account: Account, said: Mapp
             workload, epsilon=epsilon, delta=delta, analyst=account.asks_as, request=request, part=part
         )
 
-    return Call("workload", (call.table.name,), 1, run, waits=True, part=part)
+    return JobCall("workload", (call.table.name,), 1, run, waits=True, part=part)
 
 
 class Jobs:
@@ -326,10 +326,10 @@ class Jobs:
 
     # what is asked of them
 
-    def start(self, account: Account, call: Call, name: str | None, body: bytes) -> Job:
+    def start(self, account: Account, call: JobCall, name: str | None, body: bytes) -> Job:
         """Begins a job, or gives the one that has this name and is, or was, not in vain.
 
-        Raises QuestionError where the name belongs to something else, Refused 429 where too many run.
+        Raises QuestionError where the name belongs to something else, RefusedRequest 429 where too many run.
         """
         number = secrets.token_urlsafe(16)
         with ExitStack() as undone:
@@ -378,12 +378,12 @@ class Jobs:
         return known
 
     def of(self, account: Account, number: str) -> Job:
-        """A job of the account. Raises Refused 404 where it has none of this number, whoever else has."""
+        """A job of the account. Raises RefusedRequest 404 where it has none of this number, whoever else has."""
         with self._accounts.transaction() as file:
             rows = file.execute(f"SELECT {_COLUMNS} FROM jobs WHERE job = ? AND account = ?", (number, account.name))
             row = rows.fetchone()
         if row is None:
-            raise Refused(404, "job", "there is no such job", "job", "GET /jobs has yours")
+            raise RefusedRequest(404, "job", "there is no such job", "job", "GET /jobs has yours")
         return self._job(row)
 
     def all(self, account: Account) -> list[Job]:
@@ -393,18 +393,18 @@ class Jobs:
             return [self._job(row) for row in file.execute(said, (account.name,))]
 
     def answer(self, account: Account, number: str) -> tuple[Job, bytes]:
-        """What a job has released, as `release.told` has it; nothing where it failed or is lost. Raises Refused 404,
-        and 409 where it still runs."""
+        """What a job has released, as `release.told` has it; nothing where it failed or is lost. Raises RefusedRequest
+        404, and 409 where it still runs."""
         job = self.of(account, number)
         if job.state == "running":
-            raise Refused(409, "running", "this job still runs", "job", "ask again when it has ended")
+            raise RefusedRequest(409, "running", "this job still runs", "job", "ask again when it has ended")
         with self._accounts.transaction() as file:
             found = file.execute("SELECT answer FROM jobs WHERE job = ? AND account = ?", (number, account.name)).get
         return job, found or b""
 
     # how they run
 
-    def _carry_out(self, job: Job, account: Account, call: Call) -> None:
+    def _carry_out(self, job: Job, account: Account, call: JobCall) -> None:
         begun = time.monotonic()
         answer, problem, mine = None, None, False
         try:
@@ -469,15 +469,15 @@ class Jobs:
 
     # who listens
 
-    def listen(self, account: Account, job: Job, holds: Callable[[], Awaitable[object]]) -> Stream:
+    def listen(self, account: Account, job: Job, holds: Callable[[], Awaitable[object]]) -> EventStream:
         """What is told of a job until it ends, as server-sent events; until the account's token `holds` no longer.
 
-        Raises Refused 429 where too many listen.
+        Raises RefusedRequest 429 where too many listen.
         """
         if self._streams.total() >= STREAMS or self._streams[account.name] >= STREAMS_EACH:
             raise busy("too many listen")
         self._streams[account.name] += 1
-        return Stream(self._events(account, job, holds), lambda: self._streams.subtract([account.name]))
+        return EventStream(self._events(account, job, holds), lambda: self._streams.subtract([account.name]))
 
     async def _events(self, account: Account, job: Job, holds: Callable[[], Awaitable[object]]) -> AsyncIterator[bytes]:
         if self._looks is None:
@@ -488,7 +488,7 @@ class Jobs:
             if not here and (job.state != "running" or time.monotonic() >= look):
                 try:
                     job = await anyio.to_thread.run_sync(self.of, account, job.job, limiter=self._looks)
-                except (Refused, Error):  # it is kept no more, or cannot be looked up
+                except (RefusedRequest, Error):  # it is kept no more, or cannot be looked up
                     return
                 look = time.monotonic() + _ELSEWHERE
             plain = job.to_dict(self.pace)
@@ -504,13 +504,13 @@ class Jobs:
                 beat = time.monotonic()
                 try:
                     await holds()
-                except (Refused, Error):
+                except (RefusedRequest, Error):
                     return
                 yield b":\n\n"
             await asyncio.sleep(min(self.pace, 0.2))
 
 
-class Stream(StreamingResponse):
+class EventStream(StreamingResponse):
     """Events, as long as somebody listens; then `ended` is called."""
 
     def __init__(self, events: AsyncIterator[bytes], ended: Callable[[], None]) -> None:
@@ -540,6 +540,6 @@ def named(account: Account, name: str | None) -> str | None:
     return None if name is None else f"{account.name}:{name}"
 
 
-def busy(message: str) -> Refused:
+def busy(message: str) -> RefusedRequest:
     """What is put off, at no cost."""
-    return Refused(429, "busy", f"{message}; nothing was spent", "", "ask again", EngineError)
+    return RefusedRequest(429, "busy", f"{message}; nothing was spent", "", "ask again", EngineError)

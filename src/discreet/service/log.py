@@ -17,7 +17,7 @@ KINDS = {"questions": ASKED, "failures": ("failure", "end"), "snapshots": ("snap
 
 
 @dataclass(frozen=True)
-class Sought:
+class EntryFilter:
     """What an entry must be; empty where anything does. `who` asked it, did it, or is whom it is about; days are as
     2026-11-23."""
 
@@ -77,7 +77,7 @@ class Log:
             return entry.status
         return self._ends.get(entry.seq, entry.status)
 
-    def found(self, sought: Sought, before: int | None = None) -> Iterator[Entry]:
+    def found(self, sought: EntryFilter, before: int | None = None) -> Iterator[Entry]:
         """The entries that fit, the latest first; with `before`, those with smaller numbers."""
         for place in range(self._read() - 1, -1, -1):
             entry = self._entries[place]
@@ -86,7 +86,7 @@ class Log:
 
     def one(self, number: int) -> Entry | None:
         """The entry of this number; None where there is none, or it only stores an answer."""
-        return next((one for one in self.found(Sought(), number + 1) if one.seq == number), None)
+        return next((one for one in self.found(EntryFilter(), number + 1) if one.seq == number), None)
 
     def counted(self, of: Callable[[Entry], bool] = lambda entry: entry.kind in ASKED) -> Counter[tuple[str, str]]:
         """How many of these entries each analyst has of each table."""

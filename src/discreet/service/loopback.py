@@ -74,10 +74,10 @@ class Loopback:
 
     def run(self, app: Application) -> None:
         """Serves `app` below `place` until `stop` is called, or it is interrupted, which ends the `with` too."""
-        from discreet.service.connections import Connections, Server, Watched
+        from discreet.service.connections import Connections, Server, WatchedApplication
 
         connections = Connections()
-        watched = Watched(self.guarded(app), connections)
+        watched = WatchedApplication(self.guarded(app), connections)
         config = configured(watched, HERE, lifespan="off", timeout_graceful_shutdown=ENDING_SECONDS)
         self._server = Server(config, connections, [_Interruptible()])
         with _shown(self.address), _uninterrupted():

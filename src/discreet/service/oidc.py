@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from discreet.catalog import Declaration
 from discreet.catalog.issuer import Issuer
 from discreet.errors import EngineError, QuestionError
-from discreet.service.requests import Refused, unknown_token
+from discreet.service.requests import RefusedRequest, unknown_token
 
 if TYPE_CHECKING:
     from jwt import PyJWK
@@ -84,8 +84,8 @@ class Issued:
         self._asking: asyncio.Task[None] | None = None
 
     async def holder(self, token: str) -> tuple[str, float]:
-        """What a token says that its holder is called, and for how many seconds it holds from now on. Raises Refused
-        401, and 503 where no keys are to be had."""
+        """What a token says that its holder is called, and for how many seconds it holds from now on. Raises
+        RefusedRequest 401, and 503 where no keys are to be had."""
         import jwt
 
         if len(token) > LONGEST:
@@ -102,7 +102,7 @@ class Issued:
                 leeway=LEEWAY_SECONDS,
                 options={"require": ["iss", "aud", "exp", "iat"], "enforce_minimum_key_length": True},
             )
-        except Refused:
+        except RefusedRequest:
             raise
         except Exception:  # whatever a library makes of what a stranger wrote: it is no token
             raise unknown_token() from None
@@ -114,7 +114,7 @@ class Issued:
         return named, float(said["exp"]) - time.time()
 
     async def _key(self, kid: str, algorithm: str) -> PyJWK:
-        """The issuer's key of this name. Raises Refused."""
+        """The issuer's key of this name. Raises RefusedRequest."""
         if not kid or algorithm not in ALGORITHMS:
             raise unknown_token()
         if self._age < FRESH_SECONDS and (kid, algorithm) in self._keys:
@@ -124,7 +124,9 @@ class Issued:
             await asyncio.shield(fetching)  # who stops waiting does not stop it for others
         if self._age >= KEPT_SECONDS:
             fix = "ask again later, or with a token that `discreet token new` made"
-            raise Refused(503, "issuer", "the issuer's keys cannot be had now", "Authorization", fix, EngineError)
+            raise RefusedRequest(
+                503, "issuer", "the issuer's keys cannot be had now", "Authorization", fix, EngineError
+            )
         if (kid, algorithm) not in self._keys:
             raise unknown_token()
         return self._keys[kid, algorithm]

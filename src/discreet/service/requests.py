@@ -28,7 +28,7 @@ FORMS = (JSON, CSV, ARROW)
 _REQUEST = re.compile(r"[\x21-\x7e]{1,200}")
 
 
-class Refused(Exception):
+class RefusedRequest(Exception):
     """A request that is not one: its status, and the error that says so."""
 
     def __init__(
@@ -40,26 +40,26 @@ class Refused(Exception):
 
 
 def bearer(request: Request) -> str:
-    """The token that a request has in its header. Raises Refused 401."""
+    """The token that a request has in its header. Raises RefusedRequest 401."""
     scheme, _, token = ",".join(request.headers.getlist("authorization")).partition(" ")
     if scheme.casefold() != "bearer" or not token.strip():
         raise unknown_token()
     return token.strip()
 
 
-def unknown_token() -> Refused:
+def unknown_token() -> RefusedRequest:
     """One text for every token that does not hold, whatever it is."""
     fix = "send Authorization: Bearer and a token; the owner makes one with `discreet token new`"
-    return Refused(401, "token", "there is no token, or it does not hold (any more)", "Authorization", fix)
+    return RefusedRequest(401, "token", "there is no token, or it does not hold (any more)", "Authorization", fix)
 
 
 async def body(request: Request, kind: str = JSON, largest: int = LARGEST) -> bytes:
-    """The whole body. Raises Refused where it is not of this kind, too large or too slow; what comes after the limit is
-    read and dropped, up to a limit of its own."""
+    """The whole body. Raises RefusedRequest where it is not of this kind, too large or too slow; what comes after the
+    limit is read and dropped, up to a limit of its own."""
     if kind_of(request) != kind:
-        raise Refused(415, "type", f"what is sent here is {kind}", "Content-Type", f"send Content-Type: {kind}")
+        raise RefusedRequest(415, "type", f"what is sent here is {kind}", "Content-Type", f"send Content-Type: {kind}")
     if ",".join(request.headers.getlist("content-encoding") or ["identity"]).lower() != "identity":
-        raise Refused(415, "type", "a compressed body is not taken", "Content-Encoding", "send it as it is")
+        raise RefusedRequest(415, "type", "a compressed body is not taken", "Content-Encoding", "send it as it is")
     found, size = bytearray(), 0
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -70,9 +70,9 @@ async def body(request: Request, kind: str = JSON, largest: int = LARGEST) -> by
                 elif size > 16 * LARGEST:
                     break
     except TimeoutError:
-        raise Refused(408, "slow", "the body took too long to arrive", "body", "send it again") from None
+        raise RefusedRequest(408, "slow", "the body took too long to arrive", "body", "send it again") from None
     if size > largest:
-        raise Refused(413, "size", f"a body has at most {largest:,} bytes", "body", "ask something shorter")
+        raise RefusedRequest(413, "size", f"a body has at most {largest:,} bytes", "body", "ask something shorter")
     return bytes(found)
 
 
@@ -136,7 +136,7 @@ DECIDED: Shape = {"approve": bool, **MORE}
 
 
 def said_of_more(body: bytes, shape: Shape) -> dict[str, Any]:
-    """The fields of the body of a request for more, or of a decision. Raises Refused 400."""
+    """The fields of the body of a request for more, or of a decision. Raises RefusedRequest 400."""
     given = _given(body, shape)
     needed = ("approve", "reason") if "approve" in shape else ("epsilon", "reason")
     for name in needed:
@@ -147,7 +147,7 @@ def said_of_more(body: bytes, shape: Shape) -> dict[str, Any]:
 
 
 def fields(body: bytes, shape: Shape) -> dict[str, Any]:
-    """The fields of a question's body: numbers as they were written. Raises Refused 400."""
+    """The fields of a question's body: numbers as they were written. Raises RefusedRequest 400."""
     given = _given(body, shape)
     for name, value in given.items():
         if isinstance(value, dict) and not all(isinstance(one, Decimal | str) for one in value.values()):
@@ -158,7 +158,7 @@ def fields(body: bytes, shape: Shape) -> dict[str, Any]:
 
 
 def called(body: bytes, shape: Shape) -> dict[str, Any]:
-    """The fields of the body of a publication or a workload: numbers are `Decimal`. Raises Refused 400."""
+    """The fields of the body of a publication or a workload: numbers are `Decimal`. Raises RefusedRequest 400."""
     given = _given(body, shape)
     if "table" not in given:
         raise _malformed("there is no table", "table", 'send {"table": "…", "epsilon": "0.5"}')
@@ -169,7 +169,8 @@ def called(body: bytes, shape: Shape) -> dict[str, Any]:
 
 
 def texts(body: bytes, names: Sequence[str]) -> dict[str, str]:
-    """The fields of a body that has texts and numbers alone, of these names; all as texts. Raises Refused 400."""
+    """The fields of a body that has texts and numbers alone, of these names; all as texts. Raises RefusedRequest
+    400."""
     given = _given(body, dict.fromkeys(names, (str, Decimal)))
     return {name: str(value) for name, value in given.items()}
 
@@ -184,7 +185,7 @@ REVOKE: Shape = {"token": Decimal, "reason": str}
 
 
 def told(body: bytes, shape: Shape, *needed: str) -> dict[str, Any]:
-    """The fields of the body of an owner's act; some are `needed`. Raises Refused 400."""
+    """The fields of the body of an owner's act; some are `needed`. Raises RefusedRequest 400."""
     given, fix = _given(body, shape), f"write {', '.join(needed)}"
     for name in needed:
         if name not in given:
@@ -244,8 +245,8 @@ def _no_number(_: str) -> None:
     raise ValueError
 
 
-def _malformed(message: str, where: str, fix: str = "") -> Refused:
-    return Refused(400, "body", message, where, fix or 'send {"question": "SELECT …", "epsilon": "0.5"}')
+def _malformed(message: str, where: str, fix: str = "") -> RefusedRequest:
+    return RefusedRequest(400, "body", message, where, fix or 'send {"question": "SELECT …", "epsilon": "0.5"}')
 
 
 def digest(said: Mapping[str, Any]) -> bytes:
@@ -255,58 +256,58 @@ def digest(said: Mapping[str, Any]) -> bytes:
 
 
 def request_name(request: Request) -> str | None:
-    """The name that makes a retry safe. Raises Refused 400."""
+    """The name that makes a retry safe. Raises RefusedRequest 400."""
     names = request.headers.getlist("idempotency-key")
     name = " ".join(names) if names else None  # of two, neither
     if name is not None and not _REQUEST.fullmatch(name):
         fix = "write up to 200 ASCII letters and digits, without blanks"
-        raise Refused(400, "request", "this cannot be the name of a request", "Idempotency-Key", fix)
+        raise RefusedRequest(400, "request", "this cannot be the name of a request", "Idempotency-Key", fix)
     return name
 
 
 def rows_packed(request: Request) -> bool:
-    """Whether synthetic rows are wanted as `discreet.connect` reads them. Raises Refused 400."""
+    """Whether synthetic rows are wanted as `discreet.connect` reads them. Raises RefusedRequest 400."""
     wanted = _query(request, {"rows"}, "write ?rows=packed, or nothing")
     if wanted.get("rows", "packed") != "packed":
-        raise Refused(
+        raise RefusedRequest(
             400, "query", "rows are packed, or as the form has them", "rows", "write ?rows=packed, or nothing"
         )
     return bool(wanted)
 
 
 def page(request: Request) -> tuple[int, int] | None:
-    """Behind which entry, and how many, where a part of the ledger is wanted. Raises Refused 400."""
+    """Behind which entry, and how many, where a part of the ledger is wanted. Raises RefusedRequest 400."""
     fix = f"write ?after=0&limit={MOST_ENTRIES}"
     wanted = _query(request, {"after", "limit"}, fix)
     if not wanted:
         return None
     if not all(re.fullmatch(r"[0-9]{1,15}", one) for one in wanted.values()):
-        raise Refused(400, "query", "after and limit are whole numbers", "after, limit", fix)
+        raise RefusedRequest(400, "query", "after and limit are whole numbers", "after, limit", fix)
     limit = int(wanted.get("limit", MOST_ENTRIES))
     if not 1 <= limit <= MOST_ENTRIES:
-        raise Refused(400, "query", f"limit is from 1 to {MOST_ENTRIES:,}", "limit", fix)
+        raise RefusedRequest(400, "query", f"limit is from 1 to {MOST_ENTRIES:,}", "limit", fix)
     return int(wanted.get("after", 0)), limit
 
 
 def without_query(request: Request) -> None:
-    """Raises Refused 400 where something stands behind the question mark of a request that a body says all of: what
-    nobody reads there may be meant as a part of it, and to leave it out would be another request."""
+    """Raises RefusedRequest 400 where something stands behind the question mark of a request that a body says all of:
+    what nobody reads there may be meant as a part of it, and to leave it out would be another request."""
     if request.scope["query_string"]:
         fix = "write each field in the body, and nothing behind the path"
-        raise Refused(400, "query", "this query is not known here", "query", fix)
+        raise RefusedRequest(400, "query", "this query is not known here", "query", fix)
 
 
 def _query(request: Request, known: Set[str], fix: str) -> dict[str, str]:
-    """What stands behind the question mark, each once. Raises Refused 400."""
+    """What stands behind the question mark, each once. Raises RefusedRequest 400."""
     found = request.query_params.multi_items()
     if len(dict(found)) < len(found) or not set(dict(found)) <= known:
-        raise Refused(400, "query", "this query is not known here", "query", fix)
+        raise RefusedRequest(400, "query", "this query is not known here", "query", fix)
     return dict(found)
 
 
 def form(request: Request) -> str:
-    """In which of FORMS the answer goes: the one that is wanted most, JSON where none is named. Raises Refused 400
-    where it cannot be made, before anything is paid."""
+    """In which of FORMS the answer goes: the one that is wanted most, JSON where none is named. Raises RefusedRequest
+    400 where it cannot be made, before anything is paid."""
     wanted = []
     for place, part in enumerate(",".join(request.headers.getlist("accept")).split(",")):
         kind, *parameters = (one.strip().lower() for one in part.split(";"))
@@ -315,7 +316,9 @@ def form(request: Request) -> str:
             wanted.append((-_weight(weights[0]) if weights else -1.0, place, kind))
     chosen = min(wanted)[2] if wanted else JSON
     if chosen == ARROW and find_spec("pyarrow") is None:
-        raise Refused(400, "extra", "this needs pyarrow", "Accept", f"take {JSON} or {CSV}; or the owner installs it")
+        raise RefusedRequest(
+            400, "extra", "this needs pyarrow", "Accept", f"take {JSON} or {CSV}; or the owner installs it"
+        )
     return chosen
 
 

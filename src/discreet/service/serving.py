@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from discreet.ledger import Ledger
     from discreet.service.accounts import Accounts
     from discreet.service.api import Service
-    from discreet.service.connections import Beside
-    from discreet.service.workers import Asked
+    from discreet.service.connections import BackgroundTask
+    from discreet.service.workers import Answerer
 
 KEEP_ALIVE_SECONDS = 30
 LARGEST_HEAD = 16_384
@@ -160,9 +160,9 @@ def server(
     curator: Curator,
     accounts: Accounts,
     address: Address,
-    workers: Asked | None = None,
+    workers: Answerer | None = None,
     pages: Callable[[Service, Address], Sequence[BaseRoute]] = lambda _service, _address: (),
-    beside: Callable[[Service], Beside] | None = None,
+    beside: Callable[[Service], BackgroundTask] | None = None,
 ) -> Any:
     """A server that is not started: `server.run(sockets=[…])` ends after SIGTERM, once what runs is answered.
 
@@ -170,12 +170,12 @@ def server(
     """
     needed()
     from discreet.service.api import Service
-    from discreet.service.connections import MOST, MOST_OF_ONE, Connections, Server, Watched
+    from discreet.service.connections import MOST, MOST_OF_ONE, Connections, Server, WatchedApplication
 
     shared = address.behind_proxy or loopback(address.host)  # by strangers to each other, who have one address
     connections = Connections(MOST if shared else MOST_OF_ONE)
     service = Service(curator, accounts, workers)
-    watched = Watched(service.watch.around(service.app(pages(service, address))), connections)
+    watched = WatchedApplication(service.watch.around(service.app(pages(service, address))), connections)
     config = configured(watched, address)
     running = Server(config, connections, () if beside is None else (beside(service),))
     service.jobs.ending = lambda: running.should_exit  # who listens to a job is let go

@@ -48,7 +48,7 @@ App = Callable[[_Message, _Receive, _Send], Awaitable[None]]
 _requests = logging.getLogger("discreet.requests")
 
 
-class Watch:
+class ServiceWatch:
     """Counts the requests of one service, and logs each as it ends. `load` says how many questions run, and wait;
     `starts`, how often engines were started."""
 
@@ -175,7 +175,7 @@ class _Present(Collector):
     """What holds at the moment somebody looks: of the ledger, and of what runs."""
 
     def __init__(
-        self, curator: Curator, watch: Watch, load: Callable[[], tuple[int, int]], starts: Callable[[], int]
+        self, curator: Curator, watch: ServiceWatch, load: Callable[[], tuple[int, int]], starts: Callable[[], int]
     ) -> None:
         self._curator, self._watch, self._load, self._starts = curator, watch, load, starts
 
@@ -213,12 +213,12 @@ class _Present(Collector):
 def log_to_standard_error(form: str) -> None:
     """From now on each request has a line on standard error, in one of FORMS, and so has whatever else is logged."""
     handler = logging.StreamHandler()
-    handler.setFormatter(Lines(form))
+    handler.setFormatter(LogFormatter(form))
     logging.getLogger().handlers[:] = [handler]
     _requests.setLevel(logging.INFO)
 
 
-class Lines(logging.Formatter):
+class LogFormatter(logging.Formatter):
     """A line for each record. Of others' loggers only which they are: their words, and what they raise, may quote."""
 
     def __init__(self, form: str) -> None:

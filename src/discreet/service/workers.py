@@ -46,7 +46,7 @@ SLOTS = 16
 _log = logging.getLogger("discreet")
 
 
-class Asked(Protocol):
+class Answerer(Protocol):
     """What answers questions: a curator, or several workers."""
 
     def ask(self, question: str, **said: Any) -> Release:
@@ -125,7 +125,7 @@ class _Lane:
 
 
 class Workers:
-    """So many processes with a curator each: `Asked`. `start` starts them, `close` ends them.
+    """So many processes with a curator each: `Answerer`. `start` starts them, `close` ends them.
 
     `declaration` is registered in the ledger already. Of analysts one question at a time is for the caller to hold.
     `log` is the form of what they log on standard error, as of `discreet.service.watching`.

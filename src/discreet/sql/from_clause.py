@@ -12,7 +12,7 @@ from discreet.catalog.model import Declaration
 from discreet.errors import QuestionError
 from discreet.plan.planner import MAXIMUM_CELLS
 from discreet.sql.expressions import ExpressionReader
-from discreet.sql.joining import Condition, conditions_of, is_true, kept_public, parts, sound, together
+from discreet.sql.joining import JoinCondition, conditions_of, is_true, kept_public, parts, sound, together
 from discreet.sql.refusals import only, refused, spelled_as_declared, unknown_name, written_name
 from discreet.sql.scope import NamedTable, Scope
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression
@@ -146,11 +146,11 @@ class RelationReader:
         merged = {name: one for unit in units for name, one in unit.merged.items()}
         whole = Scope(every, tuple(source for unit in units for source in unit.sources), merged)
         reader = ExpressionReader(whole.read, whole.shape.by_name)
-        asked: list[Condition] = []
+        asked: list[JoinCondition] = []
         for join in joins:
             for part in parts(join.args["on"]) if join.args.get("on") is not None else ():
                 _no_subquery(part)
-                asked.append(Condition(reader.boolean(part)))
+                asked.append(JoinCondition(reader.boolean(part)))
         asked = [one for one in asked if not is_true(one.expression)]
         found, met = together(units, [*asked, *conditions_of(reader, where)], place=place)
         return replace(found, met=tuple(one.met for one in met if one.met is not None))

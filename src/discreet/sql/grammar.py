@@ -21,7 +21,17 @@ from sqlglot.tokens import Tokenizer as BaseTokenizer
 from discreet.dialect.table import BY_NAME
 from discreet.errors import DeclarationError, Fault, QuestionError
 from discreet.sql.hints import unreadable
-from discreet.sql.limits import LONGEST_NUMBER, Counted, Endless, numbers, several, shallow, small, too_deep, words
+from discreet.sql.limits import (
+    LONGEST_NUMBER,
+    CountingParser,
+    Endless,
+    numbers,
+    several,
+    shallow,
+    small,
+    too_deep,
+    words,
+)
 
 
 class DifferentialPrivacy(exp.Expression):
@@ -121,7 +131,7 @@ _NAMES = (*BY_NAME, *SPELLED)
 _ONE_UNIT = re.compile(r"\s*-?[0-9]+\s*[a-zA-Z]*\s*")
 
 
-class Reader(Counted):
+class Reader(CountingParser):
     """What is read alike in every dialect: the clause, COUNT, TOP and intervals; nothing of a text is logged."""
 
     def _warn_unsupported(self) -> None:

@@ -19,7 +19,7 @@ from discreet.trusted.ring_b.relations import Joined, JoinKind, columns_of, conj
 
 
 @dataclass(frozen=True)
-class Condition:
+class JoinCondition:
     """A condition that stands in ON, or in WHERE; `met` is the condition of WHERE that is met where this one is."""
 
     expression: Expression
@@ -57,27 +57,29 @@ def _sides(node: exp.Expression) -> frozenset[str]:
     return frozenset(one.sql().casefold() for one in (node.this, node.expression))
 
 
-def conditions_of(reader: ExpressionReader, where: Sequence[exp.Expression]) -> list[Condition]:
+def conditions_of(reader: ExpressionReader, where: Sequence[exp.Expression]) -> list[JoinCondition]:
     """The equalities of WHERE, and those in every branch of an OR. A lookup of values is none of them."""
-    found: list[Condition] = []
+    found: list[JoinCondition] = []
     for part in where:
         if part.find(exp.Select) is not None:
             continue
         if isinstance(part, exp.EQ):
-            found.append(Condition(reader.boolean(part), part))
+            found.append(JoinCondition(reader.boolean(part), part))
         elif isinstance(part, exp.Or):
-            found += [Condition(reader.boolean(one)) for one in in_every_branch(part)]
+            found += [JoinCondition(reader.boolean(one)) for one in in_every_branch(part)]
     return found
 
 
-def together(units: Sequence[Scope], asked: Sequence[Condition], *, place: str) -> tuple[Scope, list[Condition]]:
+def together(
+    units: Sequence[Scope], asked: Sequence[JoinCondition], *, place: str
+) -> tuple[Scope, list[JoinCondition]]:
     """Joins all units, each as soon as a condition connects it, and says which conditions the joins meet.
 
     A table about people is connected by the person, a public one by any equality; one that nothing connects comes
     last, and meets every row. All joins are inner ones, so their order changes no row.
     """
     waiting = list(asked)
-    met: list[Condition] = []
+    met: list[JoinCondition] = []
     rest = list(range(len(units)))
     start = next((place for place in rest if units[place].shape.private), rest[0])
     rest.remove(start)
@@ -102,7 +104,7 @@ def together(units: Sequence[Scope], asked: Sequence[Condition], *, place: str) 
     return Scope(joined.relation, sources, joined.merged, missing=missing, kept=kept), met
 
 
-def _belongs(condition: Condition, known: set[str], own: Sequence[set[str]]) -> bool:
+def _belongs(condition: JoinCondition, known: set[str], own: Sequence[set[str]]) -> bool:
     """Whether a join meets a condition: all that ON says of what is joined so far, and of WHERE what compares both
     sides; the rest of WHERE stays there."""
     names = columns_of(condition.expression)
@@ -111,11 +113,11 @@ def _belongs(condition: Condition, known: set[str], own: Sequence[set[str]]) -> 
     return _on(condition) or not any(names <= side for side in own)
 
 
-def _on(condition: Condition) -> bool:
+def _on(condition: JoinCondition) -> bool:
     return condition.met is None
 
 
-def _next(joined: Scope, units: Sequence[Scope], rest: Sequence[int], waiting: Sequence[Condition]) -> int:
+def _next(joined: Scope, units: Sequence[Scope], rest: Sequence[int], waiting: Sequence[JoinCondition]) -> int:
     private = [number for number in rest if units[number].shape.private]
     for number in private:
         if joined.shape.private and connected(joined, units[number], [one.expression for one in waiting]):

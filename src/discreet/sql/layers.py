@@ -98,7 +98,7 @@ class DeclaredGroups:
 
 
 @dataclass(frozen=True)
-class Layers:
+class LayeredQuestion:
     """A question: measured tables in the order in which they are measured, and what is computed from them.
 
     Without `outer`, the one measured table is the question itself. `groups` are tables of declared groups, for which no
@@ -121,7 +121,7 @@ def layers(
     declaration: Declaration,
     values: PublicValues | None = None,
     today: datetime.date | None = None,
-) -> Layers:
+) -> LayeredQuestion:
     """The layers of a question that was parsed. Reads trees and declarations only, and public tables by `values`.
     `today` is what NOW() means. The tree is changed.
 
@@ -129,7 +129,7 @@ def layers(
     whole = tree.copy()
     try:
         question = lower_tree(whole, declaration, values, today)
-        return Layers((MeasuredTable("answer", cast(exp.Select, whole), question, {}),))
+        return LayeredQuestion((MeasuredTable("answer", cast(exp.Select, whole), question, {}),))
     except QuestionError as direct:
         try:
             found = _Splitter(declaration, values).split(spelled(tree, declaration, today))
@@ -151,7 +151,7 @@ def filled(
     return lower_tree(_filled(table.tree, known, table.waits), declaration, values, released=True)
 
 
-class _Kind(Enum):
+class _QueryKind(Enum):
     """What a query reads."""
 
     PUBLIC = auto()
@@ -160,16 +160,16 @@ class _Kind(Enum):
 
 
 @dataclass(frozen=True)
-class _Named:
+class _NamedQuery:
     """A query that WITH names: what it reads, and itself with what it may read."""
 
-    kind: _Kind
+    kind: _QueryKind
     tree: exp.Query
-    before: Mapping[str, _Named]
+    before: Mapping[str, _NamedQuery]
     alias: exp.TableAlias
 
 
-Names = Mapping[str, _Named]
+Names = Mapping[str, _NamedQuery]
 _Read = TypeVar("_Read")
 
 
@@ -185,7 +185,7 @@ class _Splitter:
         self.clause: DifferentialPrivacy | None = None
         self.taken: set[str] = set()
 
-    def split(self, tree: exp.Expr) -> Layers | None:
+    def split(self, tree: exp.Expr) -> LayeredQuestion | None:
         """The layers; None where the whole is rows of people, which `lower` refuses by its own words."""
         if not isinstance(tree, exp.Query):
             return None
@@ -203,18 +203,18 @@ class _Splitter:
             self.clause = hint
             tree.set("hint", None)
         kind, outer = self._query(tree, {})
-        if kind is _Kind.ROWS:
+        if kind is _QueryKind.ROWS:
             return None
         epsilon, delta = (self._amount(name) for name in ("epsilon", "delta"))
         if len(self.measured) > MOST_MEASURED:
             message = f"there are more than {MOST_MEASURED} measured tables"
             raise QuestionError("too-long", message, where="question", fix="ask for fewer, or in several questions")
         few(sum(len(one.question.plan.outputs) for one in self.measured.values()))
-        return Layers(tuple(self.measured.values()), outer, names, self.values, self.groups, epsilon, delta)
+        return LayeredQuestion(tuple(self.measured.values()), outer, names, self.values, self.groups, epsilon, delta)
 
     # queries
 
-    def _query(self, node: exp.Expr, names: Names) -> tuple[_Kind, exp.Query]:
+    def _query(self, node: exp.Expr, names: Names) -> tuple[_QueryKind, exp.Query]:
         """What a query reads, and the query that stands in its place."""
         if isinstance(node, exp.Subquery):
             kind, inner = self._query(node.this, names)
@@ -225,7 +225,7 @@ class _Splitter:
         if isinstance(node, exp.Select):
             return self._select(node, self._with(node, names))
         if isinstance(node, exp.Values):
-            return _Kind.PUBLIC, node  # type: ignore[return-value]
+            return _QueryKind.PUBLIC, node  # type: ignore[return-value]
         raise QuestionError("source", "this is no query", where=node.key.upper()[:60], fix="write (SELECT … FROM …)")
 
     def _with(self, node: exp.Expr, names: Names) -> Names:
@@ -238,8 +238,8 @@ class _Splitter:
         for query in clause.expressions:
             kind, inner = self._query(query.this, names)
             query.set("this", inner)
-            names = {**names, query.alias.casefold(): _Named(kind, inner, names, query.args["alias"])}
-            if kind is not _Kind.ROWS:
+            names = {**names, query.alias.casefold(): _NamedQuery(kind, inner, names, query.args["alias"])}
+            if kind is not _QueryKind.ROWS:
                 kept.append(query)
         if kept:
             clause.set("expressions", kept)
@@ -247,30 +247,30 @@ class _Splitter:
             node.set("with_", None)
         return names
 
-    def _together(self, node: exp.SetOperation, names: Names) -> tuple[_Kind, exp.Query]:
+    def _together(self, node: exp.SetOperation, names: Names) -> tuple[_QueryKind, exp.Query]:
         kinds = []
         for side in ("this", "expression"):
             kind, inner = self._query(node.args[side], names)
             node.set(side, inner)
             kinds.append(kind)
-        if _Kind.ROWS in kinds:
-            if set(kinds) == {_Kind.ROWS}:
-                return _Kind.ROWS, node
+        if _QueryKind.ROWS in kinds:
+            if set(kinds) == {_QueryKind.ROWS}:
+                return _QueryKind.ROWS, node
             message = f"one query of {node.key.upper()} gives rows of people, another does not"
             raise QuestionError("union", message, where=node.key.upper(), fix="aggregate in both, or in neither")
-        return max(kinds, key=lambda kind: kind is _Kind.RELEASED), node
+        return max(kinds, key=lambda kind: kind is _QueryKind.RELEASED), node
 
-    def _select(self, node: exp.Select, names: Names) -> tuple[_Kind, exp.Query]:
+    def _select(self, node: exp.Select, names: Names) -> tuple[_QueryKind, exp.Query]:
         _places(node)
         kinds = [self._source(item, names) for item in _sources(node)]
-        if _Kind.ROWS not in kinds:
+        if _QueryKind.ROWS not in kinds:
             kinds += [self._beside(holder, names) for holder in _nested(node)]
-            return (_Kind.RELEASED if _Kind.RELEASED in kinds else _Kind.PUBLIC), node
-        if _Kind.RELEASED in kinds:
+            return (_QueryKind.RELEASED if _QueryKind.RELEASED in kinds else _QueryKind.PUBLIC), node
+        if _QueryKind.RELEASED in kinds:
             self._looked_up(node)
             self._as_values(node, names)
             kinds = [self._source(item, names) for item in _sources(node)]
-        if _Kind.RELEASED in kinds:
+        if _QueryKind.RELEASED in kinds:
             message = "rows of people are joined with an answer"
             fix = "compare with it in WHERE: x > (SELECT AVG(x) FROM …); or join the answers, each grouped"
             raise QuestionError("join", message, where="FROM", fix=fix)
@@ -279,8 +279,8 @@ class _Splitter:
         if not _puts_together(node) or self._by_person(node, names):
             for holder in _nested(node):
                 self._within_rows(holder, names)
-            return _Kind.ROWS, node
-        return _Kind.RELEASED, _Measuring(self, node, names).wrapped()
+            return _QueryKind.ROWS, node
+        return _QueryKind.RELEASED, _MeasuredSelect(self, node, names).wrapped()
 
     def _as_values(self, node: exp.Select, names: Names) -> None:
         """Writes answers of one row, which rows are joined with on no condition, as the values in it: of FROM rows,
@@ -393,7 +393,7 @@ class _Splitter:
         found = [one.alias.casefold() for one in plain if one.alias in shown]
         return found[0] if len(keys) == len(found) == 1 else None
 
-    def _source(self, item: exp.Expr, names: Names) -> _Kind:
+    def _source(self, item: exp.Expr, names: Names) -> _QueryKind:
         if isinstance(item, exp.Lateral):
             fix = "write the subquery in FROM by itself, and join what it gives"
             raise QuestionError("join", "LATERAL cannot be used", where="LATERAL", fix=fix)
@@ -401,26 +401,28 @@ class _Splitter:
             inner = item.this
             if isinstance(inner, exp.Table):
                 kinds = [self._source(one, names) for one in (inner, *[join.this for join in _joins(inner)])]
-                return next((kind for kind in (_Kind.ROWS, _Kind.RELEASED) if kind in kinds), _Kind.PUBLIC)
+                return next(
+                    (kind for kind in (_QueryKind.ROWS, _QueryKind.RELEASED) if kind in kinds), _QueryKind.PUBLIC
+                )
             kind, inner = self._query(inner, names)
             item.set("this", inner)
             return kind
         if isinstance(item, exp.Table) and isinstance(item.this, exp.Identifier):
             if item.name in self.measured or item.name in self.groups:
-                return _Kind.RELEASED
+                return _QueryKind.RELEASED
             named = names.get(item.name.casefold())
             if named is not None:
                 return named.kind
             table = self.declaration.table(item.name)
             if table is None:
                 raise unknown_name(item.name, list(self.declaration.tables), kind="table", where="FROM")
-            return _Kind.PUBLIC if table.public else _Kind.ROWS
+            return _QueryKind.PUBLIC if table.public else _QueryKind.ROWS
         if isinstance(item, exp.Table):
             fix = "write FROM " + " or ".join(list(self.declaration.tables)[:10])
             raise QuestionError("source", "this table is not declared", where="FROM", fix=fix)
-        return _Kind.PUBLIC  # a list of constants, as UNNEST makes one: the outer query's allow-list reads it
+        return _QueryKind.PUBLIC  # a list of constants, as UNNEST makes one: the outer query's allow-list reads it
 
-    def _beside(self, holder: exp.Expr, names: Names) -> _Kind:
+    def _beside(self, holder: exp.Expr, names: Names) -> _QueryKind:
         """A subquery in an expression of the outer query."""
         place = "query" if isinstance(holder, exp.In) else "this"
         inner = holder.args[place]
@@ -431,10 +433,10 @@ class _Splitter:
             if leans:
                 raise _leaning() from None
             raise
-        if kind is _Kind.ROWS:
+        if kind is _QueryKind.ROWS:
             message = "a subquery reads rows of people beside an answer"
             raise QuestionError("subquery", message, where="subquery", fix="aggregate in it: (SELECT COUNT(*) FROM …)")
-        if kind is _Kind.RELEASED and isinstance(holder, exp.Subquery) and not leans:
+        if kind is _QueryKind.RELEASED and isinstance(holder, exp.Subquery) and not leans:
             self._one_row(inner, names)
         holder.set(place, inner)
         return kind
@@ -446,7 +448,7 @@ class _Splitter:
         if self._leans_out(inner, names):
             return
         kind, inner = self._query(inner, names)
-        if kind is _Kind.ROWS or (isinstance(holder, exp.In) and kind is _Kind.PUBLIC):
+        if kind is _QueryKind.ROWS or (isinstance(holder, exp.In) and kind is _QueryKind.PUBLIC):
             holder.set(place, inner)
             return
         if isinstance(holder, exp.Exists):
@@ -454,7 +456,7 @@ class _Splitter:
             raise QuestionError("subquery", "EXISTS cannot be used with an answer", where="EXISTS", fix=fix)
         name, many = self.own("value"), isinstance(holder, exp.In)
         inner = inner.unnest() if isinstance(inner, exp.Subquery) else inner
-        if kind is _Kind.RELEASED and not many:
+        if kind is _QueryKind.RELEASED and not many:
             self._one_row(inner, names)
         _attach(inner, names, released=True)
         self.values[name] = ReleasedValue(cast(exp.Query, inner), many)
@@ -596,7 +598,7 @@ class _Splitter:
         raise first
 
 
-class _Measuring:
+class _MeasuredSelect:
     """One SELECT that puts rows of several persons together."""
 
     def __init__(self, splitter: _Splitter, node: exp.Select, names: Names) -> None:
@@ -972,7 +974,7 @@ def _puts_together(node: exp.Select) -> bool:
 def _attach(tree: exp.Expr, names: Names, *, released: bool = False) -> None:
     """Gives a query the named queries that it reads, in their order: of a measured table those that are not released,
     of a query on answers those that are no rows."""
-    other = _Kind.ROWS if released else _Kind.RELEASED
+    other = _QueryKind.ROWS if released else _QueryKind.RELEASED
     wanted = set[str]()
 
     def reach(node: exp.Expr, known: Names) -> None:

@@ -6,8 +6,8 @@ characters would never end. So a text goes through four gates, each of which cos
 1. `words`: characters, and words and signs, counted without looking at what they mean;
 2. `shallow`: brackets of every kind, CASE … END, chains of operators and lists, on the tokens, so that quotes and
    comments are what the tokenizer says;
-3. `Counted`: the parser's steps over the tokens, back and forth. Ordinary questions take 1.0 to 1.3 a token, and what
-   is tried twice a level takes twice as many a level: it ends here, whatever the construct is called;
+3. `CountingParser`: the parser's steps over the tokens, back and forth. Ordinary questions take 1.0 to 1.3 a token, and
+   what is tried twice a level takes twice as many a level: it ends here, whatever the construct is called;
 4. `small`: what the tree stands for, with operands counted as often as they are read and written anew.
 
 All of them depend on the text alone. Each refusal names its limit and what to write.
@@ -119,8 +119,8 @@ def shallow(tokens: Sequence[Token]) -> None:
     if len(tokens) > MOST_WORDS:
         raise _too_many(MOST_WORDS, "words and signs", "name fewer columns and constants")
     depth = angles = signs = 0
-    level = _Level()
-    outer: list[_Level] = []
+    level = _BracketLevel()
+    outer: list[_BracketLevel] = []
     before: Any = None
     for token in tokens:
         kind = token.token_type
@@ -134,7 +134,7 @@ def shallow(tokens: Sequence[Token]) -> None:
         if kind in _OPEN:
             level.take(kind)  # v[1][1]… is a chain too: its types are found anew from the beginning at each bracket
             outer.append(level)
-            level = _Level()
+            level = _BracketLevel()
             depth += 1
         elif kind in _CLOSE and outer:
             level = outer.pop()
@@ -146,7 +146,7 @@ def shallow(tokens: Sequence[Token]) -> None:
         before = kind
 
 
-class _Level:
+class _BracketLevel:
     """A run of tokens between two brackets."""
 
     def __init__(self) -> None:
@@ -180,7 +180,7 @@ class Endless(Exception):
     """The parser took more steps than its text allows."""
 
 
-class Counted(Parser):
+class CountingParser(Parser):
     """A parser that counts its steps: whatever it tries, it goes from token to token by `_advance`."""
 
     left = 0

@@ -85,7 +85,7 @@ class _Correlated:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _LookedUp:
     """What is looked up: one row for each value of the keys, the condition by which a row finds its own, and a column
     of it that always has a value."""
 
@@ -123,7 +123,7 @@ class _Lookups:
             self.known[id(one)] = self._column(one, part)
         return False
 
-    def _keep(self, found: _Found, negated: bool) -> None:
+    def _keep(self, found: _LookedUp, negated: bool) -> None:
         below = self.scope.relation
         if found.persons is not None:
             made: Relation = Matched(below, None, found.persons, negated)
@@ -134,7 +134,7 @@ class _Lookups:
             made = Joined(JoinKind.INNER, below, found.relation, found.condition)
         self.scope = replace(self.scope, relation=made)
 
-    def _beside(self, found: _Found) -> None:
+    def _beside(self, found: _LookedUp) -> None:
         """Puts what is found beside each row."""
         self.scope = replace(
             self.scope, relation=Joined(JoinKind.LEFT, self.scope.relation, found.relation, found.condition)
@@ -162,7 +162,7 @@ class _Lookups:
 
     # EXISTS
 
-    def _exists(self, query: exp.Expression) -> _Found:
+    def _exists(self, query: exp.Expression) -> _LookedUp:
         query = query.this if isinstance(query, exp.Subquery) else query
         if not isinstance(query, exp.Select):
             raise refused(query, "write EXISTS (SELECT 1 FROM … WHERE …)")
@@ -241,7 +241,7 @@ class _Lookups:
             split.ordered = (TURNED.get(operator, operator) if sides[0] else operator, inside, beyond)
         return split
 
-    def _found(self, rows: Relation, split: _Correlated, where: str, values: Sequence[Expression] = ()) -> _Found:
+    def _found(self, rows: Relation, split: _Correlated, where: str, values: Sequence[Expression] = ()) -> _LookedUp:
         """One row for each value of the keys among these rows, and the condition by which it is found. `values` are
         compared with the columns behind those of the keys and what is ordered."""
         self._about(rows, where)
@@ -290,7 +290,7 @@ class _Lookups:
             (name, held), (_, value, _) = keys[0], beyond[0]
             if isinstance(held, ColumnOf) and held.name in shape(rows).persons and self._is_person(value):
                 persons = Computed(rows, ((name, held),))
-        return _Found(relation, condition, there, persons)
+        return _LookedUp(relation, condition, there, persons)
 
     def _is_person(self, value: Expression) -> bool:
         return isinstance(value, ColumnOf) and value.name in self.scope.shape.persons
@@ -392,7 +392,7 @@ class _Lookups:
         query = _plain_query(node).copy()
         return query, self._split(query) if isinstance(query, exp.Select) else _Correlated()
 
-    def _keep_found(self, found: _Found, values: Sequence[Expression], negated: bool) -> None:
+    def _keep_found(self, found: _LookedUp, values: Sequence[Expression], negated: bool) -> None:
         """Keeps rows by whether something is found; x NOT IN (…) is not true of a row without x."""
         self._keep(found, negated)
         known = self.scope.shape.by_name
@@ -408,7 +408,7 @@ class _Lookups:
 
     def _in(
         self, node: exp.In, query: exp.Expression, split: _Correlated, *, strict: bool
-    ) -> tuple[_Found, list[Expression]]:
+    ) -> tuple[_LookedUp, list[Expression]]:
         """What an IN finds, and the values that it looks up. `strict` says that NULL among those that are looked up in
         would change the answer."""
         items = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
@@ -433,7 +433,7 @@ class _Lookups:
             _without_null(shape(rows).columns[: len(split.keys)][-len(items) :])
         return self._found(rows, split, "IN"), values
 
-    def _among(self, among: Relation, values: Sequence[Expression], strict: bool) -> _Found:
+    def _among(self, among: Relation, values: Sequence[Expression], strict: bool) -> _LookedUp:
         if strict:
             _without_null(shape(among).columns)
         return self._found(among, _Correlated(), "IN", values)
@@ -478,7 +478,7 @@ class _Lookups:
 
     def _totals(
         self, inner: exp.Select, split: _Correlated, aggregates: Sequence[exp.Expression]
-    ) -> tuple[_Found, list[Column]]:
+    ) -> tuple[_LookedUp, list[Column]]:
         self.sources.lookups += 1
         number = self.sources.lookups
         keys = [one for one, _ in split.keys]
@@ -511,7 +511,7 @@ class _Lookups:
         self._sound(relation, condition, "SELECT", split)
         totals = list(columns[len(keys) :])
         there = ColumnOf(totals[0].name, totals[0].type or Type.NUMBER)
-        return _Found(relation, condition, there), totals
+        return _LookedUp(relation, condition, there), totals
 
     def _of_everybody(self, inner: exp.Select) -> None:
         """Refuses a total of many persons inside a condition on one row: it would have to be measured first."""

@@ -102,7 +102,7 @@ def lower_tree(
     what the allow-list names. `released` says that some of its constants are released values."""
     try:
         tree = spelled(tree, declaration, today)
-        question = _Select(tree, declaration, values, released=released).question()
+        question = _SelectReader(tree, declaration, values, released=released).question()
         short(question.plan.roots)
         return question
     except RecursionError:
@@ -121,7 +121,7 @@ class _Options:
     given: bool = False
 
 
-class _Select:
+class _SelectReader:
     def __init__(
         self, statement: exp.Expression, declaration: Declaration, values: PublicValues | None, *, released: bool
     ) -> None:

@@ -47,7 +47,7 @@ def select(sources: RelationReader, tree: exp.Select, queries: Queries) -> Relat
         raise kept_public(scope)
     scope, predicate = conditions(sources, tree, scope, queries)
     below = Where(scope.relation, predicate) if predicate is not None else scope.relation
-    reader = _Reading(sources, scope, below, tree)
+    reader = _InnerSelect(sources, scope, below, tree)
     return reader.grouped() if reader.groups else reader.plain()
 
 
@@ -64,7 +64,7 @@ def about_persons(sources: RelationReader, tree: exp.Select, scope: Scope) -> bo
     return scope.shape.private and sources.of_one_person([reader.read(one) for one in columns], scope.relation)
 
 
-class _Reading:
+class _InnerSelect:
     """One inner SELECT. `groups` says whether rows are put together."""
 
     def __init__(self, sources: RelationReader, scope: Scope, below: Relation, tree: exp.Select) -> None:

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Estimates:
+class StreamEstimates:
     """Of a stream with this column of C, in steps, and noise of this deviation, in steps."""
 
     column: tuple[int, ...]

@@ -19,7 +19,7 @@ from discreet.release import Release
 from discreet.release.content import Cost, Ends, ReleaseContent
 from discreet.release.left_out import LeftOut
 from discreet.release.values import plain
-from discreet.streams.estimates import Estimates
+from discreet.streams.estimates import StreamEstimates
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import figure, sqrt_ceiling
 from discreet.trusted.ring_a.table import Table, Type, Value
@@ -69,7 +69,7 @@ class PricedStream:
 
     def content(self, released: Sequence[Sequence[int]], first: int) -> ReleaseContent:
         """What was released of all periods from the `first` on, a row for each and each group."""
-        estimates = Estimates(self.whole.column, float(self.whole.sigma))
+        estimates = StreamEstimates(self.whole.column, float(self.whole.sigma))
         cells = (len(released) - first) * len(self.groups) * len(self.columns)
         columns = {
             name: (estimates.values(released, periods), estimates.deviations(len(released), periods))
@@ -214,7 +214,7 @@ class Stream:
     def expected(self) -> dict[str, float]:
         """The deviation of the noise of each column in the last period of the horizon, in rows. Spends nothing."""
         whole = self._priced.whole
-        estimates = Estimates(whole.column, float(whole.sigma))
+        estimates = StreamEstimates(whole.column, float(whole.sigma))
         return {
             name: float(estimates.deviations(whole.horizon, periods)[-1])
             for name, periods in self._priced.columns.items()

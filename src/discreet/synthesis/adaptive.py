@@ -213,7 +213,7 @@ def synthesise(
             run.fixed()
             if schedule.method != "workload":
                 run.adapt()
-        except (KeyboardInterrupt, _Stopped):
+        except (KeyboardInterrupt, _CallbackFailed):
             complete = False
         try:
             model = run.fitted(LAST)
@@ -254,7 +254,7 @@ def unseen(counts: NDArray[np.float64], sigma: float, rare: int | None, ordered:
     return empty
 
 
-class _Stopped(Exception):
+class _CallbackFailed(Exception):
     """The callback raised an error: measuring stops."""
 
 
@@ -359,7 +359,7 @@ class _Run:
             try:
                 self.tell(self.log[-1])
             except Exception as raised:
-                raise _Stopped from raised
+                raise _CallbackFailed from raised
 
     def fixed(self) -> None:
         """Makes the measurements that do not depend on results: single columns, and the workload for the method

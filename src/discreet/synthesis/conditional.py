@@ -32,7 +32,7 @@ from scipy.sparse import csr_matrix
 
 from discreet.markov import Clique, Domain, MarkovRandomField
 from discreet.markov.rows import GOLDEN
-from discreet.synthesis.row_before import Followed
+from discreet.synthesis.row_before import RowSequences
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -55,7 +55,7 @@ class _Raked:
 
 
 @dataclass(frozen=True)
-class _Fitted:
+class _FittedConditional:
     """How a new column follows from others: the logarithms of its own shares, the factors of each marginal, and those
     of what no row can have."""
 
@@ -77,7 +77,7 @@ def drawn(
     cliques: Sequence[Clique],
     generator: np.random.Generator,
     rules: Sequence[Clique] = (),
-    followed: Followed | None = None,
+    followed: RowSequences | None = None,
 ) -> Codes:
     """Rows of the model's columns, in its order, those of `given` as they are. The order of rows stays. `weights` are
     what each row weighs in the model's marginals, `cliques` those of them that the new columns keep. Of `rules`, new
@@ -108,7 +108,7 @@ def _in_time(
     weights: Codes,
     cliques: Sequence[Clique],
     rules: Sequence[Clique],
-    followed: Followed,
+    followed: RowSequences,
     generator: np.random.Generator,
 ) -> dict[str, Codes]:
     """Rows that follow one another, of which some columns are given. The `table` is where trials begin; they are made
@@ -119,11 +119,11 @@ def _in_time(
     rows = {name: codes[some] for name, codes in table.items()}
     behind = set(followed.before.values())
     new = [name for name in model.domain.names if name not in given and name not in behind]
-    fits: dict[str, _Fitted] = {}
+    fits: dict[str, _FittedConditional] = {}
     for _ in range(PASSES):
         beside = {**known, **part.behind(rows)}
         for name in new:
-            start = fits.get(name, _Fitted(np.zeros(0), {}, {}))
+            start = fits.get(name, _FittedConditional(np.zeros(0), {}, {}))
             fits[name] = _fitted(model, beside, name, weighed, cliques, rules, generator, start)
             beside[name] = rows[name]
         rows = _in_turn(model.domain, known, fits, part, generator)
@@ -133,8 +133,8 @@ def _in_time(
 def _in_turn(
     domain: Domain,
     given: Mapping[str, Codes],
-    fits: Mapping[str, _Fitted],
-    followed: Followed,
+    fits: Mapping[str, _FittedConditional],
+    followed: RowSequences,
     generator: np.random.Generator,
 ) -> dict[str, Codes]:
     """Draws all first rows, then all second ones, and so on; with what the row before has beside each."""
@@ -171,8 +171,8 @@ def _fitted(
     cliques: Sequence[Clique],
     rules: Sequence[Clique],
     generator: np.random.Generator,
-    before: _Fitted | None = None,
-) -> _Fitted:
+    before: _FittedConditional | None = None,
+) -> _FittedConditional:
     """How a new column follows from those of the table, fitted to these rows; with factors from `before` one sweep
     further, by a part of its steps, and with the column alone as a marginal too."""
     domain, rows = model.domain, len(weights)
@@ -192,7 +192,7 @@ def _fitted(
     fixed = [_Raked(_places(domain, there, one, name), factors) for one, factors in apart.items()]
     sweeps, part = (SWEEPS, 1.0) if before is None else (1, PART)
     _rake(log, targets, found, heavy, fixed, sweeps, part)
-    return _Fitted(log, {one: two.factors for one, two in zip(pairs, found, strict=True)}, apart)
+    return _FittedConditional(log, {one: two.factors for one, two in zip(pairs, found, strict=True)}, apart)
 
 
 def _possible(

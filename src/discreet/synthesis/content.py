@@ -17,7 +17,7 @@ from discreet.synthesis.decode import drawn_values, stored
 from discreet.synthesis.orders import Drawn, in_order
 from discreet.synthesis.packed import pack
 from discreet.synthesis.publication import Publication
-from discreet.synthesis.row_before import Followed
+from discreet.synthesis.row_before import RowSequences
 from discreet.synthesis.sums import computed
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Type, Value
@@ -35,7 +35,7 @@ def content(
     looks: Mapping[str, NoisyHistogram],
     left_out: Mapping[str, str],
     result: SynthesisResult,
-    followed: Followed | None = None,
+    followed: RowSequences | None = None,
     evenly: bool = False,
 ) -> ReleaseContent:
     """The content of the release: its rows stand packed in `more`. Where rows follow one another, so do their times.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -147,15 +147,6 @@ class SyntheticData(ReleaseData):
         fields = [arrow.field(name, kinds[self.holds.types[name]]) for name in self.columns]
         table: pyarrow.Table = arrow.table(self.to_columns(), schema=arrow.schema(fields))
         return table.replace_schema_metadata({"discreet": self.known.written(digest_of(table))})
-
-    def off_by(self, columns: Sequence[str]) -> float | None:
-        """Gives the number of rows by which all counts over cells of these columns are off at most, added up.
-
-        At 95 % confidence: of their own marginal, else of the first of the smallest that contain them; None where there
-        is none.
-        """
-        found = self.known.bound(columns)
-        return None if found is None else float(found["rows"])
 
     def counts(self, column: str) -> dict[str, float]:
         """Gives how many rows each cell of a column has, scaled to as many rows as the real table seems to hold.

@@ -188,7 +188,7 @@ def known_errors(statement: exp.Expr, tables: Mapping[str, SyntheticTable]) -> K
     return KnownErrors(within) if off is None else KnownErrors(within, dict.fromkeys(counted, off), shown)
 
 
-def _within(statement: exp.Select, source: _Source, counted: int) -> float | None:
+def _within(statement: exp.Select, source: _FromClause, counted: int) -> float | None:
     """The bound of all cells that the question reads; None where it reads anything else, or counts otherwise."""
     parts = [node for name, node in statement.args.items() if name not in ("joins", "from_")]
     nodes = [
@@ -219,7 +219,7 @@ def _finite(bound: Mapping[str, Any] | None, name: str) -> float | None:
 
 
 @dataclass(frozen=True)
-class _Source:
+class _FromClause:
     """The tables of a FROM clause by the names they have in it, and the one whose rows the joins have."""
 
     tables: Mapping[str, SyntheticTable]
@@ -245,7 +245,7 @@ class _Source:
                 yield from ((table, one) for one in table.columns if one.casefold() == column.name.casefold())
 
 
-def _source(statement: exp.Select, known: Mapping[str, SyntheticTable]) -> _Source | None:
+def _source(statement: exp.Select, known: Mapping[str, SyntheticTable]) -> _FromClause | None:
     """What the question reads, where joins follow keys; None where they do not."""
     first = statement.args.get("from_")
     joins = statement.args.get("joins") or []
@@ -266,7 +266,7 @@ def _source(statement: exp.Select, known: Mapping[str, SyntheticTable]) -> _Sour
     lowest = [one for one in held if one.name not in referred]
     if len(by_name) != len(held) or len(lowest) != 1 or len(links) != len(joins):
         return None
-    source = _Source(tables, lowest[0])
+    source = _FromClause(tables, lowest[0])
     for join in joins:
         if any(join.args[name] for name in join.args.keys() - {"this", "on", "kind"}) or join.kind not in ("", "INNER"):
             return None
@@ -298,7 +298,7 @@ def _count(item: exp.Expr) -> exp.Expr | None:
     return node if plain and not inner.args.get("expressions") else None
 
 
-def _groups(statement: exp.Select, source: _Source) -> list[exp.Expr] | None:
+def _groups(statement: exp.Select, source: _FromClause) -> list[exp.Expr] | None:
     """What is grouped by, a place or a name of an item of SELECT as that item; None where that is not plain."""
     group = statement.args.get("group")
     if group is None:
@@ -332,7 +332,7 @@ def _boolean(cells: Mapping[str, Any] | None) -> bool:
     return cells is not None and cells["type"] == Type.BOOLEAN and cells["nulls"] is True
 
 
-def _certain(column: exp.Column, source: _Source, groups: Sequence[exp.Expr]) -> bool:
+def _certain(column: exp.Column, source: _FromClause, groups: Sequence[exp.Expr]) -> bool:
     """Whether the question reads the column so that values that were not declared count as NULL does: it is grouped
     by, or compared with declared values, where it is the same that this is NULL or false."""
     cells = source.cells(column)
@@ -362,7 +362,7 @@ def _declared(value: exp.Expr, cells: Mapping[str, Any]) -> bool:
     return value.is_int and int(value.name) in cells["values"]
 
 
-def _place(column: exp.Column, statement: exp.Select, source: _Source) -> int | None:
+def _place(column: exp.Column, statement: exp.Select, source: _FromClause) -> int | None:
     """Where the answer shows a column that is grouped by; None where it does not."""
     for place, item in enumerate(statement.expressions):
         shown = item.unalias()
@@ -371,7 +371,7 @@ def _place(column: exp.Column, statement: exp.Select, source: _Source) -> int | 
     return None
 
 
-def _equal(where: exp.Where | None, source: _Source) -> Iterator[exp.Column]:
+def _equal(where: exp.Where | None, source: _FromClause) -> Iterator[exp.Column]:
     """The columns that WHERE compares with one value of their type, whatever else it asks."""
     asked: Any = None if where is None else where.this
     for one in asked.flatten() if isinstance(asked, exp.And) else [asked]:

@@ -37,7 +37,7 @@ def order_zeros(orders: Orders, coding: Coding, lines: Mapping[str, NumberLine])
     for low, high in orders:
         if low not in known or high not in known:
             continue
-        first, second = (_Cells.of(known[name], lines[name]) for name in (low, high))
+        first, second = (_BinRanges.of(known[name], lines[name]) for name in (low, high))
         empty = np.zeros((known[low].size, known[high].size), bool)
         inside = np.array(first.lows, dtype=object)[:, None] > np.array(second.highs, dtype=object)[None, :]
         touching = np.array(first.lows, dtype=object)[:, None] == np.array(second.highs, dtype=object)[None, :]
@@ -50,7 +50,7 @@ def order_zeros(orders: Orders, coding: Coding, lines: Mapping[str, NumberLine])
 
 
 @dataclass(frozen=True)
-class _Cells:
+class _BinRanges:
     """The first and the last place of each bin of a column; an end that is not `closed` is not in it."""
 
     lows: list[Fraction]
@@ -58,12 +58,12 @@ class _Cells:
     closed: list[bool]
 
     @staticmethod
-    def of(one: Any, along: NumberLine) -> _Cells:
+    def of(one: Any, along: NumberLine) -> _BinRanges:
         assert isinstance(one, Binned)
         lows = [along.low, *(along.place(cut) for cut in one.cuts)]
         unit = along.unit or Fraction(0)
         highs = [*(low - unit for low in lows[1:]), along.high]
-        return _Cells(lows, highs, [*(along.unit is not None for _ in one.cuts), True])
+        return _BinRanges(lows, highs, [*(along.unit is not None for _ in one.cuts), True])
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def none(one: Drawn) -> NDArray[np.bool_]:
 
 def _ends(one: Drawn) -> tuple[NDArray[Any], NDArray[Any]]:
     """The smallest and the largest value that each row may have in its cell."""
-    cells = _Cells.of(one.cells, one.line)
+    cells = _BinRanges.of(one.cells, one.line)
     places = np.minimum(one.codes, len(cells.lows) - 1)
     if one.values.dtype.kind == "i":
         return np.array([int(low) for low in cells.lows])[places], np.array([int(high) for high in cells.highs])[places]

@@ -169,9 +169,9 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
     budget = declaration.budget
     event = event_delta(Filter(budget.epsilon, budget.delta, budget.keys_delta), spend)
     mu = mu_of_budget(price, spend - event)
-    struck = floor(event / 2 / len(search), 3) if search else Fraction(0)
+    failure_delta = floor(event / 2 / len(search), 3) if search else Fraction(0)
     event = floor(event / 2, 3) if search else event
-    first = first_steps(declaration, known, kept, mu, struck, rows_of_person(known))
+    first = first_steps(declaration, known, kept, mu, failure_delta, rows_of_person(known))
     named = _workload(kept, method, options.workload)
     sure = () if totals is None else tuple(totals.counts)
     orders = ordered(declaration, known, kept)
@@ -240,10 +240,10 @@ def first_steps(
     table: Table,
     kept: Sequence[PublishedColumn],
     mu: Fraction,
-    struck: Fraction,
+    failure_delta: Fraction,
     rows_per_person: int,
 ) -> FirstSteps:
-    """The first steps of a table's share mu of the price; `struck` is the δ of each column whose values are found.
+    """The first steps of a table's share mu of the price; `failure_delta` is the δ of each column with found values.
 
     Each is a release of its own with its own loss, and the batch has them all: of found values the noisy numbers that
     were shown are used again as counts, which is post-processing. A part for every column adds up to what one
@@ -257,7 +257,7 @@ def first_steps(
     if mu <= 0 or (looks and share <= 0) or (search and each <= 0):
         raise refused("price", "epsilon is too small for this table", "epsilon", "write a larger epsilon or delta")
     sigma = sqrt_ceiling(rows_per_person**2 / share) if looks else Fraction(1)
-    found = {one.column.name: finder_of(declaration, table, one, each, struck) for one in search}
+    found = {one.column.name: finder_of(declaration, table, one, each, failure_delta) for one in search}
     parts = [part for _, one in found.values() for part in one.loss.parts]
     parts += [Gaussian(sqrt_ceiling(rows_per_person**2 / sigma**2))] * sum(one.looks for one in kept)
     tables = tuple(dict.fromkeys(read for read, _ in found.values()))

@@ -133,7 +133,7 @@ def connected(declaration: Declaration) -> dict[str, tuple[str, ...]]:
 
 
 @dataclass(frozen=True)
-class _Link:
+class _TableReference:
     """What a table refers to: the table above, by a column, which holds what `target` holds there; of the persons'
     table nothing."""
 
@@ -167,7 +167,7 @@ def _tables(declaration: Declaration, names: Sequence[str]) -> list[Table]:
     return found
 
 
-def _links(tables: Sequence[Table]) -> tuple[_Link, ...]:
+def _links(tables: Sequence[Table]) -> tuple[_TableReference, ...]:
     """What refers to what, the persons' table first."""
     whole = next(filter(_whole, tables), None)
     if whole is None:
@@ -176,7 +176,7 @@ def _links(tables: Sequence[Table]) -> tuple[_Link, ...]:
             "table", "none of these tables has one row a person, with a column that tells whose", "table", fix
         )
     names = {one.name: one for one in tables}
-    links, waiting = [_Link(whole)], [one for one in tables if one is not whole]
+    links, waiting = [_TableReference(whole)], [one for one in tables if one is not whole]
     while waiting:
         ready = [one for one in waiting if one.path is None or any(one.path[0] == link.table.name for link in links)]
         if not ready:
@@ -201,22 +201,22 @@ def _alike(one: Table, other: Table) -> bool:
     return mine is not None and theirs is not None and mine.type is theirs.type
 
 
-def _link(one: Table, whole: Table, names: Mapping[str, Table]) -> _Link:
+def _link(one: Table, whole: Table, names: Mapping[str, Table]) -> _TableReference:
     if one.path is not None:
-        return _Link(one, names[one.path[0]], one.person, one.path[1])
+        return _TableReference(one, names[one.path[0]], one.person, one.path[1])
     if one.person is None or one.column(one.person) is None:
         fix = f"declare person of {one.name}, or leave it out"
         raise refused("table", f"no column of {one.name} tells whose its rows are", "table", fix)
     if not _alike(one, whole):
         message = f"persons are told by another type in {one.name} than in {whole.name}"
         raise refused("table", message, "table", f"declare one type for both, or leave {one.name} out")
-    return _Link(one, whole, one.person, whole.person)
+    return _TableReference(one, whole, one.person, whole.person)
 
 
 def _viewed(
     declaration: Declaration,
-    link: _Link,
-    links: Sequence[_Link],
+    link: _TableReference,
+    links: Sequence[_TableReference],
     before: Sequence[RelatedTable],
     contexts: Mapping[str, Relation],
 ) -> tuple[RelatedTable, dict[str, Relation]]:
@@ -296,7 +296,7 @@ def _viewed(
     return made, made_beside
 
 
-def _number(child: _Link) -> str:
+def _number(child: _TableReference) -> str:
     """What the number of rows of a table below is called."""
     return f"rows of {child.table.name}"
 
@@ -323,7 +323,7 @@ def _summed(
 
 
 def _counted(
-    declaration: Declaration, relation: Relation, child: _Link, counted: Column, name: str, *, alone: bool
+    declaration: Declaration, relation: Relation, child: _TableReference, counted: Column, name: str, *, alone: bool
 ) -> Relation:
     """The rows with one more column: how many rows of a table below refer to each; NULL where none does."""
     keys: tuple[tuple[str, Expression], ...] = ()
@@ -339,7 +339,7 @@ def _counted(
     return Joined(JoinKind.LEFT, relation, below, met)
 
 
-def _equal(link: _Link, key: str) -> Expression:
+def _equal(link: _TableReference, key: str) -> Expression:
     """Which row above a row refers to."""
     assert link.column is not None
     column = link.table.column(link.column)

@@ -42,7 +42,7 @@ def cells_before(one: ListedCells | Binned) -> ListedCells | Binned:
 
 
 @dataclass(frozen=True, eq=False)
-class Followed:
+class RowSequences:
     """Rows that follow one another in groups, which stand one after another: the `group` of each, the name `before` of
     each column that the row before has, and the column of the `time`."""
 
@@ -83,7 +83,7 @@ class Followed:
         chosen[generator.integers(len(chosen))] = True
         return np.flatnonzero(chosen[number])
 
-    def only(self, rows: Codes) -> Followed:
+    def only(self, rows: Codes) -> RowSequences:
         """The same of these rows alone."""
         return replace(self, group=self.group[rows])
 
@@ -131,7 +131,7 @@ class ExpectedBefore:
     """What is expected of the columns of the row before, from counts of the columns themselves: `first` is the share of
     first rows in what rows weigh."""
 
-    rows: Followed
+    rows: RowSequences
     first: float
 
     def today(

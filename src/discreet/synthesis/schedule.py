@@ -187,7 +187,7 @@ Events = TypeVar("Events", Schedule, Schedules)
 
 
 @dataclass(frozen=True)
-class _Shares:
+class _UnscaledSchedule:
     """μ of each single column, and ε and μ of each round, before scaling."""
 
     single: float
@@ -280,7 +280,7 @@ def _shares(
     most: int,
     alone: float,
     known: Sequence[Clique],
-) -> _Shares:
+) -> _UnscaledSchedule:
     """How the whole μ² = 1 is divided; the distances have their share.
 
     A selection of bounded range ε is counted as μ² = ε²/3 here, the variance of the loss that is composed for it.
@@ -292,18 +292,18 @@ def _shares(
     unknown = [clique for clique in closure(domain, workload) if not inside(clique, known)]
     alike = columns == 1 or (known and not singles and not unknown)
     if method == "independent" or not workload or (alike and method != "workload"):
-        return _Shares(math.sqrt(whole / max(1, singles)), ())
+        return _UnscaledSchedule(math.sqrt(whole / max(1, singles)), ())
     first = alone if singles else 0.0
     if method == "workload":
         wanted = [0.0 if inside(clique, known) else domain.cells(clique) ** (1 / 3) for clique in workload]
         scale = math.sqrt((whole - first) / (sum(weight**2 for weight in wanted) or 1.0))
-        return _Shares(math.sqrt(first / max(1, singles)), tuple((0.0, weight * scale) for weight in wanted))
+        return _UnscaledSchedule(math.sqrt(first / max(1, singles)), tuple((0.0, weight * scale) for weight in wanted))
     joined = columns - len(_apart(domain, known))
     count = columns - 1 - joined if method == "mst" else min(MOST_ROUNDS, max(4, math.ceil(ROUNDS * columns)), most)
     if not count:
-        return _Shares(math.sqrt(whole / max(1, singles)), ())
+        return _UnscaledSchedule(math.sqrt(whole / max(1, singles)), ())
     each = (math.sqrt(3 * SELECTION / count), math.sqrt((whole - first - SELECTION) / count))
-    return _Shares(math.sqrt(first / max(1, singles)), (each,) * count)
+    return _UnscaledSchedule(math.sqrt(first / max(1, singles)), (each,) * count)
 
 
 def _apart(domain: Domain, known: Sequence[Clique]) -> set[frozenset[str]]:

@@ -111,14 +111,14 @@ def several(
     event = event_delta(Filter(budget.epsilon, budget.delta, budget.keys_delta), spend)
     mu = mu_of_budget(price, spend - event)
     search = sum(each.found for one in tables for each in one.columns)
-    struck = floor(event / 2 / search, 3) if search else Fraction(0)
+    failure_delta = floor(event / 2 / search, 3) if search else Fraction(0)
     event = floor(event / 2, 3) if search else event
     weights = [len(one.columns) + len(one.counts) for one in tables]
     shares = [Fraction(one, sum(weights)) for one in weights]
     firsts: list[FirstSteps] = []
     for one, share in zip(tables, shares, strict=True):
         part = mu * Fraction(math.isqrt(int(share * 10**12)), 10**6)
-        firsts.append(first_steps(declaration, one.table, (*one.columns, *one.counts), part, struck, one.moved))
+        firsts.append(first_steps(declaration, one.table, (*one.columns, *one.counts), part, failure_delta, one.moved))
     domains = _domains(tables)
     scalings = []
     for one, first, domain in zip(tables, firsts, domains, strict=True):

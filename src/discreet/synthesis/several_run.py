@@ -20,7 +20,7 @@ from discreet.synthesis.decode import drawn_values
 from discreet.synthesis.packed import pack, unpack
 from discreet.synthesis.publication import Publication, zeros
 from discreet.synthesis.related import RelatedTable
-from discreet.synthesis.row_before import ExpectedBefore, Followed, cells_before
+from discreet.synthesis.row_before import ExpectedBefore, RowSequences, cells_before
 from discreet.synthesis.run import FoundCells, InTurns, Tell, Turn, found_cells, synthesised
 from discreet.synthesis.several import SeveralPublication
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
@@ -133,7 +133,7 @@ def _below(
     run: InTurns,
     numbers: Sequence[str],
     tell: Tell,
-    followed: Followed | None,
+    followed: RowSequences | None,
     settled: _Settled,
 ) -> SynthesisResult:
     """Rows beside what is given of each. How the given columns depend on one another is taken from what is given."""
@@ -176,11 +176,11 @@ def _below(
     return replace(result, evidence=replace(result.evidence, measurements=(), certain=0))
 
 
-def _followed(one: RelatedTable, coding: Coding, parents: Codes) -> Followed:
+def _followed(one: RelatedTable, coding: Coding, parents: Codes) -> RowSequences:
     """How the rows of a table follow one another: those below one row, one after another."""
     assert one.time is not None
     before = {own: name for own, name in one.before.items() if own in coding.names}
-    return Followed(Domain(coding.names, coding.sizes), before, one.time, parents)
+    return RowSequences(Domain(coding.names, coding.sizes), before, one.time, parents)
 
 
 @dataclass

@@ -12,8 +12,8 @@ from discreet.release.table import Release
 from discreet.release.values import up
 from discreet.synthesis.data import SyntheticData
 from discreet.synthesis.database import write
+from discreet.synthesis.destinations import is_database, place
 from discreet.synthesis.page import page
-from discreet.synthesis.place import is_database, place
 from discreet.synthesis.query import Answer, answered
 from discreet.texts import visible
 

@@ -17,7 +17,7 @@ from discreet.release.render import aligned, used
 from discreet.release.table import Release
 from discreet.release.values import finite, up
 from discreet.synthesis.database import write
-from discreet.synthesis.place import each, is_database, place
+from discreet.synthesis.destinations import each, is_database, place
 from discreet.synthesis.query import Answer, answered
 from discreet.synthesis.synthetic import Synthetic
 from discreet.texts import visible

@@ -48,7 +48,7 @@ def few_enough(elements: int, rows: int, where: str, fix: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Generator(Construction):
+class SynopsisGenerator(Construction):
     """What base synopsis generators share: k queries are drawn from a distribution over the class, answered with
     Laplace noise, and never looked at again; all that follows is post-processing.
 
@@ -136,7 +136,7 @@ class Generator(Construction):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BaseGenerator(Generator):
+class BaseGenerator(SynopsisGenerator):
     """The base synopsis generator for arbitrary queries of sensitivity ρ: brute force (Dwork & Roth 2014, Theorem 6.6).
 
     k queries with noise; then the first database y, in order of size and then lexicographically, that is within λ/2
@@ -152,9 +152,9 @@ class BaseGenerator(Generator):
     database is found among C(n + |X| − 1, n) instead of |X|^n.
 
     Utility: three events with probability β/3 each: the noisy size is farther off than h; some noise is above λ/2; a
-    bad database agrees with the k queries (`Generator`). Otherwise x itself is in the search and fits, so there is a
-    first y; it fits too, so it is within λ of x on every drawn query, and so on 5/6 of D. (The book knows n and has two
-    events: k > 6(ln M + ln(2/β)), λ > 2b(ln k + ln(2/β)).) M counts all databases of at most `most_rows` rows.
+    bad database agrees with the k queries (`SynopsisGenerator`). Otherwise x itself is in the search and fits, so there
+    is a first y; it fits too, so it is within λ of x on every drawn query, and so on 5/6 of D. (The book knows n and
+    has two events: k > 6(ln M + ln(2/β)), λ > 2b(ln k + ln(2/β)).) M counts all databases of at most `most_rows` rows.
     """
 
     most_rows: int

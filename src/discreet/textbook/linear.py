@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.reference.draws import PublicDraws
-from discreet.textbook.base import Generator
+from discreet.textbook.base import SynopsisGenerator
 from discreet.textbook.composition import each, together
 from discreet.trusted.ring_a.additive import Laplace
 from discreet.trusted.ring_a.loss import Batch
@@ -141,7 +141,7 @@ class LinearProgram(Construction):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FractionalGenerator(Generator):
+class FractionalGenerator(SynopsisGenerator):
     """The base synopsis generator for fractional counting queries, in polynomial time (Dwork & Roth 2014, Theorem 6.8).
 
     k queries with noise, the synthesiser by linear program on them, and then n′ rows drawn from its database, so that
@@ -150,9 +150,9 @@ class FractionalGenerator(Generator):
     Utility: four events with probability β/4 each. The noisy size is off by more than h, or some noise by more than T:
     otherwise the synthesiser's counts are within 3(T + h) persons on the k queries (`synthesised`). The n′ rows differ
     from it by more than α on one of the k queries: 2k·e^(−2n′α²) ≤ β/4 (Hoeffding 1963). A bad synopsis of n′ rows
-    agrees with the k queries: k ≥ 6(ln M + ln(4/β)), M = C(n′ + |X| − 1, n′) (`Generator`). As n′ grows with k and k
-    with n′, k is the least solution of both. Otherwise λ = 3(T + h) + α·n̂ + 1 persons (and `solver`), the last for
-    rounding the decoded counts, holds on 5/6 of D. (The book has n′ = ln k·ln(1/β)/α², α² = ln|Q|/n and 3β.)
+    agrees with the k queries: k ≥ 6(ln M + ln(4/β)), M = C(n′ + |X| − 1, n′) (`SynopsisGenerator`). As n′ grows with k
+    and k with n′, k is the least solution of both. Otherwise λ = 3(T + h) + α·n̂ + 1 persons (and `solver`), the last
+    for rounding the decoded counts, holds on 5/6 of D. (The book has n′ = ln k·ln(1/β)/α², α² = ln|Q|/n and 3β.)
 
     Under add/remove: counts have sensitivity 1 and noise on counts; the noisy n scales what is decoded.
     """

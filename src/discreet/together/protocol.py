@@ -89,7 +89,7 @@ def _in_a_loop() -> bool:
 
 
 @dataclass
-class _Progress:
+class _PartyProgress:
     """How far a party is. `shown`: whether it may have sent what the others need to open the result."""
 
     absent: int
@@ -108,7 +108,7 @@ class _Progress:
 async def _take_part(session: Session, name: str, key: Path, contribution: Contribution) -> Opened:
     """The session's result; or its error, raised outside all frames that held shares, with none of them behind it."""
     end: BaseException
-    progress = _Progress(session.absent)
+    progress = _PartyProgress(session.absent)
     try:
         return await _meet_and_open(session, name, key, contribution, progress)
     except SessionError as error:
@@ -124,7 +124,7 @@ async def _take_part(session: Session, name: str, key: Path, contribution: Contr
 
 
 async def _meet_and_open(
-    session: Session, name: str, key: Path, contribution: Contribution, progress: _Progress
+    session: Session, name: str, key: Path, contribution: Contribution, progress: _PartyProgress
 ) -> Opened:
     if session.opens == "largest":
         needed()
@@ -132,7 +132,7 @@ async def _meet_and_open(
     done = False
     try:
         await meeting.meet()
-        opened = await _Round(session, name, dict(meeting.links), progress).run(contribution)
+        opened = await _PartyRun(session, name, dict(meeting.links), progress).run(contribution)
         done = True
         return opened
     finally:
@@ -150,10 +150,10 @@ def added_up(
     return ring.total([*came, *kept])
 
 
-class _Round:
+class _PartyRun:
     """What one party holds between the phases. `links` are the parties still there."""
 
-    def __init__(self, session: Session, name: str, links: dict[str, Link], progress: _Progress) -> None:
+    def __init__(self, session: Session, name: str, links: dict[str, Link], progress: _PartyProgress) -> None:
         self.session, self.name, self.links, self.progress = session, name, links, progress
         self.ring = session.mechanism.ring
         self.length = len(session.cells) * self.ring.width

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from discreet.errors import QuestionError
-from discreet.wire.catalog import SQLSTATES, Catalog, Rows, Session
+from discreet.wire.catalog import SQLSTATES, Catalog, CatalogRows, CatalogSession
 from discreet.wire.refusals import Trouble
-from discreet.wire.results import Column, Result
+from discreet.wire.results import ResultColumn, StatementResult
 from discreet.wire.values import ARRAYS, INTEGERS, SIZES, TEXT
 
 _SENT = {*SIZES, *INTEGERS, *ARRAYS, TEXT}
@@ -21,15 +21,15 @@ class Browsing:
     def __init__(self, tables: Mapping[str, Mapping[str, Any]], schema: str) -> None:
         self._catalog = Catalog(tables, schema)
 
-    async def answer(self, text: str, parameters: Sequence[str | None], facts: Any) -> Result | None:
+    async def answer(self, text: str, parameters: Sequence[str | None], facts: Any) -> StatementResult | None:
         """The answer, or None where the statement is not about the catalogue. Raises Trouble."""
         found = await self._asked(text, parameters, facts)
         if found is None:
             return None
         told = [(name, value) for name, value in found.sets.items()]
-        return Result(f"SELECT {len(found.rows)}", _columns(found), found.rows, parameters=told)
+        return StatementResult(f"SELECT {len(found.rows)}", _columns(found), found.rows, parameters=told)
 
-    async def described(self, text: str, facts: Any) -> tuple[Sequence[int], Sequence[Column]] | None:
+    async def described(self, text: str, facts: Any) -> tuple[Sequence[int], Sequence[ResultColumn]] | None:
         """The types of the statement's parameters, and its columns. Raises Trouble."""
         found = await self._asked(text, None, facts)
         if found is None:
@@ -39,14 +39,14 @@ class Browsing:
     async def probed(self, text: str, facts: Any) -> Sequence[tuple[str, int | None]] | None:
         """The columns of a statement that gives no row whatever the tables hold, each with its type where that is
         known; None where it may give one. Raises Trouble."""
-        session = Session(facts.user, facts.database, facts.settings, facts.process)
+        session = CatalogSession(facts.user, facts.database, facts.settings, facts.process)
         try:
             return await self._catalog.probed(text, session)
         except QuestionError as error:
             raise _trouble(error) from None
 
-    async def _asked(self, text: str, parameters: Sequence[str | None] | None, facts: Any) -> Rows | None:
-        session = Session(facts.user, facts.database, facts.settings, facts.process)
+    async def _asked(self, text: str, parameters: Sequence[str | None] | None, facts: Any) -> CatalogRows | None:
+        session = CatalogSession(facts.user, facts.database, facts.settings, facts.process)
         try:
             return await self._catalog.answer(text, parameters, session)
         except QuestionError as error:
@@ -61,5 +61,5 @@ def _trouble(error: QuestionError) -> Trouble:
     return Trouble(SQLSTATES.get(error.code, "0A000"), error.message, hint=error.fix)
 
 
-def _columns(found: Rows) -> list[Column]:
-    return [Column(name, kind) for name, kind in found.columns]
+def _columns(found: CatalogRows) -> list[ResultColumn]:
+    return [ResultColumn(name, kind) for name, kind in found.columns]

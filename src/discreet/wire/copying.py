@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from discreet.wire import messages
 from discreet.wire.refusals import Trouble
-from discreet.wire.results import Result
+from discreet.wire.results import StatementResult
 from discreet.wire.values import copied, encoded
 
 _HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
@@ -25,7 +25,7 @@ def _format(options: Mapping[str, str]) -> str:
     return options.get("FORMAT", "text").lower()
 
 
-def copy_rows(result: Result, options: Mapping[str, str]) -> Result:
+def copy_rows(result: StatementResult, options: Mapping[str, str]) -> StatementResult:
     """A question's result as COPY sends it."""
     assert result.columns is not None
     form = _format(options)

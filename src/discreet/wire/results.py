@@ -15,7 +15,7 @@ _FAR = 1e300
 
 
 @dataclass(frozen=True)
-class Column:
+class ResultColumn:
     """A column: its name, and PostgreSQL's number of its type."""
 
     name: str
@@ -23,12 +23,12 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Result:
+class StatementResult:
     """What comes of a statement: columns and rows, where it has some; what was done, in PostgreSQL's words; and what a
     client is told beside it. `copied` is what COPY sends instead of rows, in this format."""
 
     tag: str
-    columns: Sequence[Column] | None = None
+    columns: Sequence[ResultColumn] | None = None
     rows: Sequence[Sequence[Any]] = ()
     notices: Sequence[str] = ()
     parameters: Sequence[tuple[str, str]] = ()
@@ -37,14 +37,14 @@ class Result:
     empty: bool = field(default=False)
 
 
-def described(columns: Sequence[Column] | None, formats: Sequence[int] = ()) -> bytes:
+def described(columns: Sequence[ResultColumn] | None, formats: Sequence[int] = ()) -> bytes:
     """The message that says which columns come, or that none do."""
     if columns is None:
         return messages.NO_DATA
     return messages.row_description([(one.name, one.oid, SIZES.get(one.oid, -1)) for one in columns], formats)
 
 
-def rows_of(columns: Sequence[Column], rows: Sequence[Sequence[Any]], formats: Sequence[int]) -> Iterator[bytes]:
+def rows_of(columns: Sequence[ResultColumn], rows: Sequence[Sequence[Any]], formats: Sequence[int]) -> Iterator[bytes]:
     """A message for each row."""
     kinds = [(one.oid, messages.format_of(formats, place)) for place, one in enumerate(columns)]
     for row in rows:
@@ -53,16 +53,16 @@ def rows_of(columns: Sequence[Column], rows: Sequence[Sequence[Any]], formats: S
         )
 
 
-def of_release(release: Release, *, intervals: bool) -> tuple[list[Column], list[list[Any]]]:
+def of_release(release: Release, *, intervals: bool) -> tuple[list[ResultColumn], list[list[Any]]]:
     """An answer's columns and rows; with `intervals`, `n_low` and `n_high` stand beside each estimate `n`."""
-    columns: list[Column] = []
+    columns: list[ResultColumn] = []
     values: list[list[Any]] = []
     types, rows = release.holds.types, release.rows
     taken = set(release.columns)
 
     def add(name: str, kind: str | None, column: list[Any]) -> None:
         known = kind is not None and kind not in ("value", "list")
-        columns.append(Column(name, oid_of(kind or "") if known else oid_of_values(column)))
+        columns.append(ResultColumn(name, oid_of(kind or "") if known else oid_of_values(column)))
         values.append(column)
 
     for name in release.columns:
@@ -92,14 +92,16 @@ def of_no_type(release: Release) -> bool:
     return any(all(row[name] is None for row in release.rows) for name in release.columns if name not in known)
 
 
-def of_plan(types: Mapping[str, str], *, intervals: bool) -> list[Column]:
+def of_plan(types: Mapping[str, str], *, intervals: bool) -> list[ResultColumn]:
     """The columns that a question's answer has, before it is asked, from `Explanation.columns`."""
     columns = []
     taken = set(types)
     for name, kind in types.items():
         noisy = kind.startswith("estimate of ")
         oid = oid_of(kind.removeprefix("estimate of "))
-        columns.append(Column(name, oid))
+        columns.append(ResultColumn(name, oid))
         if intervals and noisy:
-            columns += [Column(_beside(name, end, taken), FLOAT8 if oid == FLOAT8 else oid) for end in ("low", "high")]
+            columns += [
+                ResultColumn(_beside(name, end, taken), FLOAT8 if oid == FLOAT8 else oid) for end in ("low", "high")
+            ]
     return columns

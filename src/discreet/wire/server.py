@@ -28,7 +28,7 @@ from discreet.release import Release
 from discreet.service.accounts import Account, Accounts
 from discreet.service.api import ASKING, Service
 from discreet.service.connections import MOST, MOST_OF_ONE, Connections
-from discreet.service.requests import Refused
+from discreet.service.requests import RefusedRequest
 from discreet.service.scram import salt_of
 from discreet.service.serving import Address, loopback
 from discreet.wire import messages
@@ -36,8 +36,8 @@ from discreet.wire.browsing import Browsing
 from discreet.wire.line import LARGEST_LOGIN, Gone, Line
 from discreet.wire.login import Login, end_point, refused
 from discreet.wire.refusals import Trouble
-from discreet.wire.results import Column, Result
-from discreet.wire.session import Facts, Session
+from discreet.wire.results import ResultColumn, StatementResult
+from discreet.wire.session import SessionFacts, WireSession
 from discreet.wire.settings import Settings
 
 MOST_OF_ACCOUNT = 32
@@ -76,9 +76,9 @@ class Wire:
         self._context, self._certificate = _encrypting(address)
         self._tasks: set[asyncio.Task[None]] = set()
         self._lines: set[Line] = set()
-        self._sessions: dict[int, tuple[bytes, Session]] = {}
+        self._sessions: dict[int, tuple[bytes, WireSession]] = {}
         self._of_account: Counter[str] = Counter()
-        self._turns: dict[tuple[str | None, str], _Turn] = {}
+        self._turns: dict[tuple[str | None, str], _AccountTurn] = {}
         self._doors: anyio.CapacityLimiter | None = None
         self._server: asyncio.Server | None = None
         self._key: bytes | None = None
@@ -167,10 +167,10 @@ class Wire:
         if begun.parameters.get("replication", "off").lower() not in ("off", "false", "no", "0"):
             raise Trouble("0A000", "there is nothing to replicate here", fatal=True)
         token = await self._proved(line, user, self._certificate if encrypted else None)
-        asked = _Asked(self, user, token)
+        asked = _CheckedAccount(self, user, token)
         try:
             account = await asked.account()
-        except (Error, Refused) as error:
+        except (Error, RefusedRequest) as error:
             problem = self._service.problem_of(error, None)
             raise Trouble("28000", problem["detail"], hint=problem["fix"], fatal=True) from None
         if account.role not in ASKING:
@@ -182,8 +182,8 @@ class Wire:
         settings.begin(begun.parameters)
         process, key = self._new_key()
         database = begun.parameters.get("database", user)[:63]
-        facts = Facts(user, database, settings.kept(), process)
-        session = Session(line, asked, facts, settings)
+        facts = SessionFacts(user, database, settings.kept(), process)
+        session = WireSession(line, asked, facts, settings)
         peer = line.transport.get_extra_info("peername")
         session.idle = partial(self._idle, (str(peer[0]), int(peer[1])))
         line.write(messages.authentication(0))
@@ -246,18 +246,21 @@ class Wire:
     # what is asked
 
     async def held(self, user: str, token: str) -> Account:
-        """The account of a session, as long as it holds, and the token that it was opened with. Raises Refused."""
+        """The account of a session, as long as it holds, and the token that it was opened with. Raises
+        RefusedRequest."""
         account = await self._service.holder_of(user)
         found = await anyio.to_thread.run_sync(self._accounts.verifiers, user, limiter=self._doors)
         if account is None or token not in found:
             fix = "ask the owner for another token"
-            raise Refused(403, "account", "the account or the token of this session does not hold any more", "", fix)
+            raise RefusedRequest(
+                403, "account", "the account or the token of this session does not hold any more", "", fix
+            )
         return account
 
     @contextlib.asynccontextmanager
     async def turn(self, account: Account, what: str = "question") -> Any:
-        """Of an analyst one question after another. Raises Refused where too many wait."""
-        turn = self._turns.setdefault((account.asks_as, what), _Turn())
+        """Of an analyst one question after another. Raises RefusedRequest where too many wait."""
+        turn = self._turns.setdefault((account.asks_as, what), _AccountTurn())
         if turn.waiting >= MOST_WAITING:
             raise _busy()
         turn.waiting += 1
@@ -278,13 +281,13 @@ class Wire:
         return self._catalog
 
 
-class _Turn:
+class _AccountTurn:
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.waiting = 0
 
 
-class _Asked:
+class _CheckedAccount:
     """What one session asks: each time, whether its account still holds."""
 
     def __init__(self, wire: Wire, user: str, token: str) -> None:
@@ -318,7 +321,7 @@ class _Asked:
                 self.begun = True
                 try:
                     return await ask(account, said)
-                except Refused as error:
+                except RefusedRequest as error:
                     self.begun = False
                     if error.error.code != "busy" or asyncio.get_running_loop().time() > until:
                         raise
@@ -340,13 +343,15 @@ class _Asked:
     def problem_of(self, error: Exception) -> Mapping[str, Any]:
         return self._wire.service.problem_of(error, self._known)
 
-    async def catalog(self, text: str, parameters: Sequence[str | None], facts: Facts) -> Result | None:
+    async def catalog(self, text: str, parameters: Sequence[str | None], facts: SessionFacts) -> StatementResult | None:
         return await self._wire.catalog.answer(text, parameters, facts)
 
-    async def catalog_described(self, text: str, facts: Facts) -> tuple[Sequence[int], Sequence[Column]] | None:
+    async def catalog_described(
+        self, text: str, facts: SessionFacts
+    ) -> tuple[Sequence[int], Sequence[ResultColumn]] | None:
         return await self._wire.catalog.described(text, facts)
 
-    async def probed(self, text: str, facts: Facts) -> Sequence[tuple[str, int | None]] | None:
+    async def probed(self, text: str, facts: SessionFacts) -> Sequence[tuple[str, int | None]] | None:
         return await self._wire.catalog.probed(text, facts)
 
 
@@ -357,8 +362,8 @@ async def _password(line: Line) -> messages.Body:
     return body
 
 
-def _busy() -> Refused:
-    return Refused(429, "busy", "too many questions of yours wait; nothing was spent", "", "ask again")
+def _busy() -> RefusedRequest:
+    return RefusedRequest(429, "busy", "too many questions of yours wait; nothing was spent", "", "ask again")
 
 
 def _encrypting(address: Address) -> tuple[ssl.SSLContext | None, bytes | None]:

@@ -18,16 +18,16 @@ from typing import Any, Protocol
 from discreet.errors import Error
 from discreet.explanation import BudgetState
 from discreet.release import Release
-from discreet.service.requests import Refused
+from discreet.service.requests import RefusedRequest
 from discreet.texts import visible
 from discreet.wire import messages
 from discreet.wire.copying import check, copy_rows
 from discreet.wire.line import Line
 from discreet.wire.messages import Body, said
 from discreet.wire.refusals import Trouble, not_here, trouble
-from discreet.wire.results import Column, Result, described, of_no_type, of_plan, of_release, rows_of
+from discreet.wire.results import ResultColumn, StatementResult, described, of_no_type, of_plan, of_release, rows_of
 from discreet.wire.settings import OURS, Settings
-from discreet.wire.statements import Kind, Statement, Word, beside, may_give_no_row, name_of, statements, unquoted
+from discreet.wire.statements import Statement, Word, WordKind, beside, may_give_no_row, name_of, statements, unquoted
 from discreet.wire.values import INT8, NUMERIC, OF_NAMES, TEXT, TEXTS, VOID, literal, oid_of, plain
 
 MOST_PREPARED = 512
@@ -61,7 +61,7 @@ _WRITING = {
 
 
 @dataclass(frozen=True)
-class Facts:
+class SessionFacts:
     """What a catalogue may know of a session."""
 
     user: str
@@ -70,7 +70,7 @@ class Facts:
     process: int
 
 
-class Asking(Protocol):
+class AskingAccount(Protocol):
     """What a session asks, as one account. `begun`: whether what was asked last may be charged by now."""
 
     begun: bool
@@ -87,11 +87,15 @@ class Asking(Protocol):
 
     def problem_of(self, error: Exception) -> Mapping[str, Any]: ...
 
-    async def catalog(self, text: str, parameters: Sequence[str | None], facts: Facts) -> Result | None: ...
+    async def catalog(
+        self, text: str, parameters: Sequence[str | None], facts: SessionFacts
+    ) -> StatementResult | None: ...
 
-    async def catalog_described(self, text: str, facts: Facts) -> tuple[Sequence[int], Sequence[Column]] | None: ...
+    async def catalog_described(
+        self, text: str, facts: SessionFacts
+    ) -> tuple[Sequence[int], Sequence[ResultColumn]] | None: ...
 
-    async def probed(self, text: str, facts: Facts) -> Sequence[tuple[str, int | None]] | None: ...
+    async def probed(self, text: str, facts: SessionFacts) -> Sequence[tuple[str, int | None]] | None: ...
 
 
 @dataclass
@@ -101,7 +105,7 @@ class Prepared:
 
     text: str
     types: tuple[int, ...]
-    columns: Sequence[Column] | None = None
+    columns: Sequence[ResultColumn] | None = None
     intervals: bool = False
     """Whether the columns were described with those of intervals."""
 
@@ -119,12 +123,12 @@ class Portal:
     values: tuple[bytes | None, ...] = ()
     formats: Sequence[int] = ()
     results: Sequence[int] = ()
-    result: Result | None = None
+    result: StatementResult | None = None
     given: int = 0
     cursor: bool = False
     hold: bool = False
     told: bool = False
-    expected: Sequence[Column] | None = None
+    expected: Sequence[ResultColumn] | None = None
     """The columns that were described before it was executed."""
 
     @property
@@ -132,10 +136,10 @@ class Portal:
         return _only(self.text)
 
 
-class Session:
+class WireSession:
     """One session, from its first statement to its end."""
 
-    def __init__(self, line: Line, asking: Asking, facts: Facts, settings: Settings) -> None:
+    def __init__(self, line: Line, asking: AskingAccount, facts: SessionFacts, settings: Settings) -> None:
         self._line = line
         self._asking = asking
         self._facts = facts
@@ -269,7 +273,7 @@ class Session:
         if self._status == "I":
             self._end_portals()
 
-    async def _written(self, result: Result, formats: Sequence[int], *, describe: bool) -> None:
+    async def _written(self, result: StatementResult, formats: Sequence[int], *, describe: bool) -> None:
         if result.columns is not None and result.copied is None:
             if describe:
                 self._line.write(described(result.columns, formats))
@@ -279,7 +283,7 @@ class Session:
                     await asyncio.sleep(0)
         await self._ended(result)
 
-    async def _ended(self, result: Result) -> None:
+    async def _ended(self, result: StatementResult) -> None:
         """Sends what COPY sends, what the client is told, and that it is done."""
         if result.copied is not None:
             assert result.columns is not None
@@ -320,7 +324,7 @@ class Session:
         if len(self._prepared) >= MOST_PREPARED or held + wanted > MOST_TEXT:
             raise Trouble("53400", "too many statements are prepared", hint="DEALLOCATE some of them")
         types = self._types(one, named)
-        columns: Sequence[Column] | None = None
+        columns: Sequence[ResultColumn] | None = None
         if one.words and one.words[0].upper in _QUESTIONS and self._may_be_catalogue(one) and self._simple(one) is None:
             described = await self._asking.catalog_described(one.text, self._now())
             if described is not None:
@@ -387,7 +391,7 @@ class Session:
         self._portals[asked.portal] = made
         self._line.write(messages.BOUND)
 
-    async def _still(self, prepared: Prepared) -> Sequence[Column] | None:
+    async def _still(self, prepared: Prepared) -> Sequence[ResultColumn] | None:
         """The columns as they were described, if they were. Raises Trouble where the settings give others by now: the
         client would read them as those, and what is refused later may be charged."""
         if prepared.columns is not None and prepared.intervals != self.settings.intervals:
@@ -421,10 +425,10 @@ class Session:
         portal.expected = await self._columns(portal)
         self._line.write(described(portal.expected, portal.results))
 
-    def _description(self, portal: Portal, result: Result) -> bytes:
+    def _description(self, portal: Portal, result: StatementResult) -> bytes:
         return described(None if result.copied is not None else result.columns, portal.results)
 
-    async def _columns(self, portal: Portal) -> Sequence[Column] | None:
+    async def _columns(self, portal: Portal) -> Sequence[ResultColumn] | None:
         """The columns that a statement will give. Nothing is charged."""
         statement = portal.statement
         first = statement.words[0].upper if statement.words else ""
@@ -439,7 +443,7 @@ class Session:
         if first == "SHOW":
             return (await self._show(statement)).columns
         if first == "EXPLAIN":
-            return [Column("QUERY PLAN")]
+            return [ResultColumn("QUERY PLAN")]
         if first == "EXECUTE":
             return await self._columns(self._executed(statement))
         if first == "FETCH":
@@ -501,11 +505,11 @@ class Session:
 
     # what is done
 
-    async def _perform(self, one: Statement, portal: Portal) -> Result:
+    async def _perform(self, one: Statement, portal: Portal) -> StatementResult:
         """One statement, with its parameters. Raises Trouble."""
         first = one.words[0].upper if one.words else ""
         if not first:
-            return Result("", empty=not one.words)
+            return StatementResult("", empty=not one.words)
         ending = first in ("COMMIT", "END", "ROLLBACK", "ABORT")
         if not ending:
             self._open_only()
@@ -528,10 +532,12 @@ class Session:
                 return self._savepoint(one, first)
             case "DISCARD":
                 if [word.upper for word in one.words[1:]] != ["ALL"]:
-                    return Result(" ".join(word.upper for word in one.words[:2]))  # nothing of the kind is kept
+                    return StatementResult(
+                        " ".join(word.upper for word in one.words[:2])
+                    )  # nothing of the kind is kept
                 self._prepared.clear()
                 self._end_portals(all_=True)
-                return Result("DISCARD ALL", parameters=self.settings.reset())
+                return StatementResult("DISCARD ALL", parameters=self.settings.reset())
             case "PREPARE":
                 return await self._prepare(one)
             case "EXECUTE":
@@ -548,7 +554,7 @@ class Session:
             case "COPY":
                 return await self._copy(one, portal)
             case "LISTEN" | "UNLISTEN":
-                return Result(first)
+                return StatementResult(first)
         if first in _WRITING:
             raise Trouble("25006", "nothing can be written here", hint="ask a question: SELECT …")
         raise not_here("this statement")
@@ -572,13 +578,13 @@ class Session:
         said = {"question": text, "dialect": "postgres", "default_price": False}
         return {**said, **self.settings.price(), **self.settings.part, **how}
 
-    async def _question(self, one: Statement, portal: Portal) -> Result:
+    async def _question(self, one: Statement, portal: Portal) -> StatementResult:
         known = await self._catalogue(one, portal, execute=True)
         if known is not None:
             return known
         said = self._said_of(one, portal)
         if (probed := await self._probed(one, said)) is not None:
-            return Result("SELECT 0", probed)
+            return StatementResult("SELECT 0", probed)
         release, warnings = await self._waited(self._asking.asked(said))
         columns, rows = of_release(release, intervals=self.settings.intervals)
         if portal.expected is None and of_no_type(release):
@@ -588,16 +594,16 @@ class Session:
                 columns = list(planned) if same else columns
         paid = f"{release.charged} charged" if release.charged else f"nothing charged (price {release.cost})"
         notices = [f"{paid}; {release.left}", *release.notes, *release.bounds, *warnings]
-        return Result(f"SELECT {len(rows)}", columns, rows, notices)
+        return StatementResult(f"SELECT {len(rows)}", columns, rows, notices)
 
-    async def _planned(self, said: Mapping[str, Any]) -> Sequence[Column]:
+    async def _planned(self, said: Mapping[str, Any]) -> Sequence[ResultColumn]:
         """The columns of a question, as its plan has them. Nothing is charged."""
         found = await self._waited(
             self._asking.columns_of({name: value for name, value in said.items() if name != "reuse"})
         )
         return of_plan(found, intervals=self.settings.intervals)
 
-    async def _probed(self, one: Statement, said: Mapping[str, Any]) -> Sequence[Column] | None:
+    async def _probed(self, one: Statement, said: Mapping[str, Any]) -> Sequence[ResultColumn] | None:
         """The columns of a statement that gives no row whatever the tables hold: programs look which columns there are.
         Nothing is charged, nothing is measured. What no question may ask has them too, such as `SELECT * … LIMIT 0`,
         where its columns are those of the tables. Gives None where it may give a row."""
@@ -609,9 +615,9 @@ class Session:
         except Trouble as error:
             if error.code not in _NO_QUESTION or not columns or any(kind is None for _, kind in columns):
                 raise
-        return [Column(name, kind) for name, kind in columns if kind is not None]
+        return [ResultColumn(name, kind) for name, kind in columns if kind is not None]
 
-    async def _catalogue(self, one: Statement, portal: Portal, *, execute: bool = False) -> Result | None:
+    async def _catalogue(self, one: Statement, portal: Portal, *, execute: bool = False) -> StatementResult | None:
         """What is answered without any row of anybody's: of the catalogue, and of the session. Where it is executed,
         what it sets is set."""
         if not self._may_be_catalogue(one):
@@ -626,29 +632,29 @@ class Session:
         return replace(found, parameters=told)
 
     def _may_be_catalogue(self, one: Statement) -> bool:
-        words = {name_of(word) for word in one.words if word.kind in (Kind.WORD, Kind.QUOTED)}
+        words = {name_of(word) for word in one.words if word.kind in (WordKind.WORD, WordKind.QUOTED)}
         ours = words & {name.lower() for name in self._asking.tables()}
         return not ours or any(word.startswith("pg_") or word == "information_schema" for word in words)
 
-    def _now(self) -> Facts:
+    def _now(self) -> SessionFacts:
         return replace(self._facts, settings=self.settings.kept())
 
-    def _simple(self, one: Statement) -> Result | None:
+    def _simple(self, one: Statement) -> StatementResult | None:
         """What drivers ask at once, and pools as often as they like."""
         said = " ".join(word.text for word in one.words).lower().replace("pg_catalog . ", "")
-        known: dict[str, tuple[Column, Any]] = {
-            "select 1": (Column("?column?", 23), 1),
-            "select version ( )": (Column("version"), f"PostgreSQL {self.settings.get('server_version')}"),
-            "select current_database ( )": (Column("current_database", 19), self._facts.database),
-            "select pg_backend_pid ( )": (Column("pg_backend_pid", 23), self._facts.process),
-            "select pg_advisory_unlock_all ( )": (Column("pg_advisory_unlock_all", VOID), ""),
+        known: dict[str, tuple[ResultColumn, Any]] = {
+            "select 1": (ResultColumn("?column?", 23), 1),
+            "select version ( )": (ResultColumn("version"), f"PostgreSQL {self.settings.get('server_version')}"),
+            "select current_database ( )": (ResultColumn("current_database", 19), self._facts.database),
+            "select pg_backend_pid ( )": (ResultColumn("pg_backend_pid", 23), self._facts.process),
+            "select pg_advisory_unlock_all ( )": (ResultColumn("pg_advisory_unlock_all", VOID), ""),
         }
         if said not in known:
             return None
         column, value = known[said]
-        return Result("SELECT 1", [column], [[value]])
+        return StatementResult("SELECT 1", [column], [[value]])
 
-    async def _explain(self, one: Statement, portal: Portal) -> Result:
+    async def _explain(self, one: Statement, portal: Portal) -> StatementResult:
         place, as_json = 1, False
         if one.words[1:2] and one.words[1].upper == "(" and "SELECT" not in [word.upper for word in one.words[2:4]]:
             inside, place = _list(one, 1)
@@ -664,8 +670,10 @@ class Session:
         explained = await self._waited(self._asking.explained(asked))
         if as_json:
             written = json.dumps([explained.to_dict()], ensure_ascii=False, allow_nan=False)
-            return Result("EXPLAIN", [Column("QUERY PLAN", 114)], [[written]])
-        return Result("EXPLAIN", [Column("QUERY PLAN")], [[line] for line in repr(explained).split("\n")])
+            return StatementResult("EXPLAIN", [ResultColumn("QUERY PLAN", 114)], [[written]])
+        return StatementResult(
+            "EXPLAIN", [ResultColumn("QUERY PLAN")], [[line] for line in repr(explained).split("\n")]
+        )
 
     async def _waited(self, work: Awaitable[Any]) -> Any:
         """What comes of work that is ours. Whoever cancels waits no longer. What has not begun ends with that; else the
@@ -684,7 +692,7 @@ class Session:
                 hint = "what had begun is charged: ask again, and its answer costs nothing more"
                 raise Trouble("57014", "the statement was cancelled, as its user asked", hint=hint)
             return running.result()
-        except (Error, Refused) as error:
+        except (Error, RefusedRequest) as error:
             raise trouble(self._asking.problem_of(error)) from None
         except (Trouble, asyncio.CancelledError):
             raise
@@ -696,33 +704,33 @@ class Session:
 
     # settings
 
-    async def _show(self, one: Statement) -> Result:
+    async def _show(self, one: Statement) -> StatementResult:
         name = "".join(word.text for word in one.words[1:])
         low = " ".join(word.text for word in one.words[1:]).lower().replace(" . ", ".")
         if low == "discreet.budget":
             return _budget(await self._waited(self._asking.balance()))
         if low == "transaction isolation level":
-            return Result("SHOW", [Column("transaction_isolation")], [["serializable"]])
+            return StatementResult("SHOW", [ResultColumn("transaction_isolation")], [["serializable"]])
         value = self.settings.get(name)
         if value is not None:
-            return Result("SHOW", [Column(name)], [[value]])
+            return StatementResult("SHOW", [ResultColumn(name)], [[value]])
         known = await self._asking.catalog(one.text, (), self._now())
         if known is None:
             raise Trouble("42704", "this setting is not known here", hint=f"SHOW discreet.budget, {', '.join(OURS)}")
         return replace(known, tag="SHOW")
 
-    def _set(self, one: Statement) -> Result:
+    def _set(self, one: Statement) -> StatementResult:
         words = one.words[1:]
         local = bool(words) and words[0].upper == "LOCAL"
         if words and words[0].upper in ("LOCAL", "SESSION"):
             words = words[1:]
         said = [word.upper for word in words]
         if said[:1] in (["TRANSACTION"], ["CHARACTERISTICS"]):
-            return Result("SET")  # nothing is written, and an answer never changes
+            return StatementResult("SET")  # nothing is written, and an answer never changes
         if said[:2] == ["TIME", "ZONE"]:
-            words = (Word(Kind.WORD, "TimeZone", 0, 0), Word(Kind.SIGN, "=", 0, 0), *words[2:])
+            words = (Word(WordKind.WORD, "TimeZone", 0, 0), Word(WordKind.SIGN, "=", 0, 0), *words[2:])
         elif said[:1] == ["NAMES"]:
-            words = (Word(Kind.WORD, "client_encoding", 0, 0), Word(Kind.SIGN, "=", 0, 0), *words[1:])
+            words = (Word(WordKind.WORD, "client_encoding", 0, 0), Word(WordKind.SIGN, "=", 0, 0), *words[1:])
         if said[:1] in (["ROLE"], ["AUTHORIZATION"]):
             raise Trouble("42501", "nobody becomes somebody else here")
         at = next((place for place, word in enumerate(words) if word.upper in ("=", "TO")), None)
@@ -746,26 +754,26 @@ class Session:
             told = self.settings.restore(before)
             if name.lower().startswith("discreet."):  # what is asked next would be asked without it
                 raise Trouble("25P01", "SET LOCAL sets nothing outside a transaction", hint=f"SET {name.lower()} = …")
-        return Result("SET", parameters=told)
+        return StatementResult("SET", parameters=told)
 
-    def _reset(self, one: Statement) -> Result:
+    def _reset(self, one: Statement) -> StatementResult:
         name = "".join(word.text for word in one.words[1:])
         if name.upper() == "ALL":
-            return Result("RESET", parameters=self.settings.reset())
-        return Result("RESET", parameters=self.settings.set(name, None))
+            return StatementResult("RESET", parameters=self.settings.reset())
+        return StatementResult("RESET", parameters=self.settings.set(name, None))
 
-    def _transaction(self, one: Statement, first: str) -> Result:
+    def _transaction(self, one: Statement, first: str) -> StatementResult:
         if first in ("BEGIN", "START"):
             if self._status == "I":
                 self._before, self._local = self.settings.kept(), None
             self._status = "T"
-            return Result("BEGIN" if first == "BEGIN" else "START TRANSACTION")
+            return StatementResult("BEGIN" if first == "BEGIN" else "START TRANSACTION")
         if first == "ROLLBACK" and "TO" in [word.upper for word in one.words]:
             if self._status == "I":
                 raise Trouble("25P01", "there is no transaction")
             place = self._named_savepoint(one)
             self._status, self._savepoints = "T", self._savepoints[: place + 1]
-            return Result("ROLLBACK", parameters=self.settings.restore(self._savepoints[place][1]))
+            return StatementResult("ROLLBACK", parameters=self.settings.restore(self._savepoints[place][1]))
         told: list[tuple[str, str]] = []
         undone = first in ("ROLLBACK", "ABORT") or self._status == "E"
         before = self._before if undone else self._local
@@ -773,18 +781,18 @@ class Session:
             told = self.settings.restore(before)
         self._status, self._before, self._local, self._savepoints = "I", None, None, []
         self._end_portals()
-        return Result("ROLLBACK" if undone else "COMMIT", parameters=told)
+        return StatementResult("ROLLBACK" if undone else "COMMIT", parameters=told)
 
-    def _savepoint(self, one: Statement, first: str) -> Result:
+    def _savepoint(self, one: Statement, first: str) -> StatementResult:
         if self._status == "I":
             raise Trouble("25P01", "there is no transaction")
         if first == "RELEASE":
             del self._savepoints[self._named_savepoint(one) :]
-            return Result(first)
+            return StatementResult(first)
         if len(self._savepoints) >= _MOST_SAVEPOINTS:
             raise Trouble("54000", f"there are {_MOST_SAVEPOINTS} savepoints", hint="release some")
         self._savepoints.append((name_of(one.words[-1]), self.settings.kept()))
-        return Result(first)
+        return StatementResult(first)
 
     def _named_savepoint(self, one: Statement) -> int:
         """The place of the latest savepoint of this name. Raises Trouble where there is none."""
@@ -796,7 +804,7 @@ class Session:
 
     # prepared in SQL
 
-    async def _prepare(self, one: Statement) -> Result:
+    async def _prepare(self, one: Statement) -> StatementResult:
         """PREPARE name (types) AS question."""
         fix = "write PREPARE name AS SELECT …"
         at, types = 2, []
@@ -811,7 +819,7 @@ class Session:
         if inner.words[0].upper not in _QUESTIONS:
             raise Trouble("0A000", "only a question is prepared so", hint=fix)
         await self._keep_prepared(name_of(one.words[1]), inner, types)
-        return Result("PREPARE")
+        return StatementResult("PREPARE")
 
     def _executed(self, one: Statement) -> Portal:
         """What EXECUTE name (values) asks."""
@@ -829,16 +837,16 @@ class Session:
 
     # cursors
 
-    def _deallocate(self, one: Statement) -> Result:
+    def _deallocate(self, one: Statement) -> StatementResult:
         names = [word for word in one.words[1:] if word.upper != "PREPARE"]
         if len(names) == 1 and names[0].upper == "ALL":
             self._prepared.clear()
-            return Result("DEALLOCATE ALL")
+            return StatementResult("DEALLOCATE ALL")
         if len(names) != 1 or self._prepared.pop(name_of(names[0]), None) is None:
             raise Trouble("26000", "there is no prepared statement of this name")
-        return Result("DEALLOCATE")
+        return StatementResult("DEALLOCATE")
 
-    async def _declare(self, one: Statement, portal: Portal) -> Result:
+    async def _declare(self, one: Statement, portal: Portal) -> StatementResult:
         said = [word.upper for word in one.words]
         if "FOR" not in said or "CURSOR" not in said[:8] or said.index("FOR") < 3:
             raise Trouble("42601", "this is no cursor", hint="write DECLARE name CURSOR FOR SELECT …")
@@ -856,7 +864,7 @@ class Session:
             "", results=[messages.BINARY] if "BINARY" in options else (), result=result, cursor=True, hold=hold
         )
         self._hold_cells()
-        return Result("DECLARE CURSOR", notices=result.notices)
+        return StatementResult("DECLARE CURSOR", notices=result.notices)
 
     def _cursor(self, one: Statement) -> tuple[Portal, list[str]]:
         portal = self._portals.get(name_of(one.words[-1]))
@@ -867,7 +875,7 @@ class Session:
     def _fetched_formats(self, one: Statement) -> tuple[int, ...]:
         return tuple(self._cursor(one)[0].results)
 
-    def _fetch(self, one: Statement, first: str) -> Result:
+    def _fetch(self, one: Statement, first: str) -> StatementResult:
         portal, how = self._cursor(one)
         assert portal.result is not None
         rows = portal.result.rows
@@ -878,18 +886,18 @@ class Session:
         found = rows[max(0, behind - 1) : behind] if alone or not many else rows[portal.given : behind]
         portal.given = behind
         if first == "MOVE":
-            return Result(f"MOVE {len(found)}")
-        return Result(f"FETCH {len(found)}", portal.result.columns, found)
+            return StatementResult(f"MOVE {len(found)}")
+        return StatementResult(f"FETCH {len(found)}", portal.result.columns, found)
 
-    def _close(self, one: Statement) -> Result:
+    def _close(self, one: Statement) -> StatementResult:
         if len(one.words) == 2 and one.words[1].upper == "ALL":
             self._end_portals(all_=True)
-            return Result("CLOSE CURSOR ALL")
+            return StatementResult("CLOSE CURSOR ALL")
         if len(one.words) != 2 or self._portals.pop(name_of(one.words[1]), None) is None:
             raise Trouble("34000", "there is no cursor of this name")
-        return Result("CLOSE CURSOR")
+        return StatementResult("CLOSE CURSOR")
 
-    async def _copy(self, one: Statement, portal: Portal) -> Result:
+    async def _copy(self, one: Statement, portal: Portal) -> StatementResult:
         fix = "write COPY (SELECT …) TO STDOUT (FORMAT csv)"
         if len(one.words) < 5 or one.words[1].upper != "(":
             raise Trouble("0A000", "only what a question answers can be copied", hint=fix)
@@ -913,7 +921,7 @@ def _only(text: str) -> Statement:
     return next(iter(statements(text)), Statement("", ()))
 
 
-def _as_described(result: Result, expected: Sequence[Column] | None) -> Result:
+def _as_described(result: StatementResult, expected: Sequence[ResultColumn] | None) -> StatementResult:
     """A result with the types that were described before. Raises Trouble where its columns are others."""
     if expected is None or result.columns is None or result.copied is not None:
         return result
@@ -941,7 +949,7 @@ def _list(one: Statement, at: int) -> tuple[list[list[Word]], int]:
 
 def _one(words: Sequence[Word]) -> bool:
     """Whether words are one value."""
-    return len(words) == 1 or (len(words) == 2 and words[0].upper == "-" and words[1].kind is Kind.NUMBER)
+    return len(words) == 1 or (len(words) == 2 and words[0].upper == "-" and words[1].kind is WordKind.NUMBER)
 
 
 def _constant(words: Sequence[Word]) -> bytes | None:
@@ -950,9 +958,9 @@ def _constant(words: Sequence[Word]) -> bytes | None:
     match words[:cast]:
         case [one] if one.upper == "NULL":
             return None
-        case [one] if one.kind in (Kind.STRING, Kind.NUMBER) or one.upper in ("TRUE", "FALSE"):
+        case [one] if one.kind in (WordKind.STRING, WordKind.NUMBER) or one.upper in ("TRUE", "FALSE"):
             return unquoted(one).encode("utf-8", "replace")
-        case [sign, one] if sign.upper in ("-", "+") and one.kind is Kind.NUMBER:
+        case [sign, one] if sign.upper in ("-", "+") and one.kind is WordKind.NUMBER:
             return f"{sign.text}{one.text}".encode()
     raise Trouble("0A000", "the values of EXECUTE are constants here", hint="write EXECUTE name (1, 'a')")
 
@@ -970,7 +978,7 @@ def _stand_in(oid: int) -> bytes | None:
     return b"" if oid in TEXTS else b"1"
 
 
-def _budget(balance: Mapping[str, Any]) -> Result:
+def _budget(balance: Mapping[str, Any]) -> StatementResult:
     """What is left, a fact in each row."""
     rows = [["left", balance["room"]], ["used", f"{balance['used']:.4g} %"]]
     rows += [[f"whole {name}", str(value)] for name, value in balance["total"].items()]
@@ -978,7 +986,7 @@ def _budget(balance: Mapping[str, Any]) -> Result:
     for length, facts in balance["windows"].items():
         rows += [[f"{length}: {name}", str(value)] for name, value in facts.items()]
     rows += [[f"part {name}", BudgetState.from_dict(one).of_part] for name, one in balance.get("parts", {}).items()]
-    return Result("SHOW", [Column("budget"), Column("is")], rows)
+    return StatementResult("SHOW", [ResultColumn("budget"), ResultColumn("is")], rows)
 
 
 def _forgotten(task: asyncio.Future[Any]) -> None:

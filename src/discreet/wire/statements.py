@@ -31,7 +31,7 @@ MOST_PARAMETERS = 32_767
 """How many a statement has: the protocol counts no further."""
 
 
-class Kind(StrEnum):
+class WordKind(StrEnum):
     """What a word is."""
 
     WORD = "word"
@@ -46,7 +46,7 @@ class Word(NamedTuple):
     """A word of a statement: `text` as it stands, or what stands between double quotes; `start` and `end` are its place
     in the text."""
 
-    kind: Kind
+    kind: WordKind
     text: str
     start: int
     end: int
@@ -54,7 +54,7 @@ class Word(NamedTuple):
     @property
     def upper(self) -> str:
         """What it says, if it is a word at all."""
-        return self.text.upper() if self.kind is Kind.WORD else self.text if self.kind is Kind.SIGN else ""
+        return self.text.upper() if self.kind is WordKind.WORD else self.text if self.kind is WordKind.SIGN else ""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Statement:
         """How many parameters it has: the highest number. Those of what PREPARE prepares are not its own."""
         if self.begins("PREPARE"):
             return 0
-        return max((int(one.text[1:]) for one in self.words if one.kind is Kind.PARAMETER), default=0)
+        return max((int(one.text[1:]) for one in self.words if one.kind is WordKind.PARAMETER), default=0)
 
     def begins(self, *words: str) -> bool:
         """Whether it begins with these."""
@@ -90,7 +90,7 @@ class Statement:
         """Its text with literals in the places of its parameters. Raises Trouble where it gets too long."""
         pieces, at, length = [], 0, len(self.text)
         for one in self.words:
-            if one.kind is Kind.PARAMETER:
+            if one.kind is WordKind.PARAMETER:
                 pieces += [self.text[at : one.start], f" {literals[int(one.text[1:]) - 1]} "]
                 at = one.end
                 length += len(pieces[-1])
@@ -113,7 +113,7 @@ _WORDS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _COMMENT = re.compile(r"/\*|\*/")
-_KINDS = {"escaped": Kind.STRING, "dollars": Kind.STRING}
+_KINDS = {"escaped": WordKind.STRING, "dollars": WordKind.STRING}
 
 
 def statements(text: str) -> list[Statement]:
@@ -122,8 +122,8 @@ def statements(text: str) -> list[Statement]:
         raise Trouble("54001", f"a text has at most {LONGEST:,} characters", hint="ask something shorter")
     found: list[Statement] = []
     words: list[Word] = []
-    for word in [*_scanned(text), Word(Kind.SIGN, ";", len(text), len(text))]:
-        if (word.kind, word.text) != (Kind.SIGN, ";"):
+    for word in [*_scanned(text), Word(WordKind.SIGN, ";", len(text), len(text))]:
+        if (word.kind, word.text) != (WordKind.SIGN, ";"):
             words.append(word)
         elif words:
             found.append(Statement(text, tuple(words)).part(0))
@@ -150,7 +150,7 @@ def _scanned(text: str) -> list[Word]:
             raise Trouble("42P02", "parameters are numbered from $1", hint="number them from $1")
         if name not in ("blank", "comment"):
             said = found[0][1:-1].replace('""', '"') if name == "quoted" else text[at:end]
-            words.append(Word(_KINDS.get(name) or Kind(name), said, at, end))
+            words.append(Word(_KINDS.get(name) or WordKind(name), said, at, end))
             if len(words) > MOST_WORDS:
                 words_of = f"a text has at most {MOST_WORDS:,} words and signs"
                 raise Trouble("54001", words_of, hint="ask something shorter")
@@ -170,7 +170,7 @@ def _behind_comment(text: str, at: int) -> int:
 
 def unquoted(word: Word) -> str:
     """What a string, a word or a number of a setting says."""
-    if word.kind is Kind.STRING:
+    if word.kind is WordKind.STRING:
         if word.text[0] != "'":
             raise Trouble("22023", "write a plain text between single quotes")
         return word.text[1:-1].replace("''", "'")
@@ -179,22 +179,24 @@ def unquoted(word: Word) -> str:
 
 def name_of(word: Word) -> str:
     """A name: folded to small letters, unless it stands in double quotes."""
-    return word.text if word.kind is Kind.QUOTED else word.text.lower()
+    return word.text if word.kind is WordKind.QUOTED else word.text.lower()
 
 
 def may_give_no_row(statement: Statement) -> bool:
     """Whether the words could say that there is no row whatever the tables hold. Who reads the text knows more."""
     words = statement.words
-    values = {Kind.NUMBER, Kind.STRING, Kind.PARAMETER}
+    values = {WordKind.NUMBER, WordKind.STRING, WordKind.PARAMETER}
     for place, word in enumerate(words):
-        if word.kind is Kind.PARAMETER and _at(words, place - 1) in _CONDITIONS:
+        if word.kind is WordKind.PARAMETER and _at(words, place - 1) in _CONDITIONS:
             return True
         if word.upper == "FALSE" or (word.upper == "NOT" and _at(words, place + 1) in ("TRUE", "(")):
             return True
         if place + 1 == len(words):
             break
         after = words[place + 1]
-        if word.upper in ("LIMIT", "FIRST", "NEXT") and (after.kind is Kind.PARAMETER or not after.text.strip("0(")):
+        if word.upper in ("LIMIT", "FIRST", "NEXT") and (
+            after.kind is WordKind.PARAMETER or not after.text.strip("0(")
+        ):
             return True
         if word.upper in _COMPARING and after.kind in values and place and words[place - 1].kind in values:
             return True
@@ -212,7 +214,7 @@ def beside(statement: Statement) -> dict[int, tuple[str, str]]:
     found: dict[int, tuple[str, str]] = {}
     before = -1  # back through a list to its IN
     for place, word in enumerate(words):
-        if word.kind is not Kind.PARAMETER:
+        if word.kind is not WordKind.PARAMETER:
             before = before if word.upper in ("(", ",") else place
             continue
         number = int(word.text[1:])
@@ -237,19 +239,19 @@ def _cast(words: Sequence[Word], place: int) -> tuple[str, str] | None:
 
 
 def _compared(words: Sequence[Word], before: int, place: int) -> tuple[str, str] | None:
-    if _at(words, before) == "AND" and before >= 2 and words[before - 1].kind is Kind.PARAMETER:
+    if _at(words, before) == "AND" and before >= 2 and words[before - 1].kind is WordKind.PARAMETER:
         before -= 2  # BETWEEN $1 AND $2
     operator = _at(words, before)
     if operator == "BETWEEN" or operator in _COMPARING or operator == "IN":
         before -= 1
         if _at(words, before) == "NOT":
             before -= 1
-        if before >= 0 and words[before].kind in (Kind.WORD, Kind.QUOTED):
+        if before >= 0 and words[before].kind in (WordKind.WORD, WordKind.QUOTED):
             return "column", name_of(words[before])
     if _at(words, place + 1) in _COMPARING and place + 2 < len(words):
         after = place + 2
         while _at(words, after + 1) == "." and after + 2 < len(words):
             after += 2
-        if words[after].kind in (Kind.WORD, Kind.QUOTED):
+        if words[after].kind in (WordKind.WORD, WordKind.QUOTED):
             return "column", name_of(words[after])
     return None

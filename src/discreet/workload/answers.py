@@ -44,7 +44,7 @@ _LOCK = Lock()
 
 
 @dataclass(frozen=True, eq=False)
-class Answering:
+class PlannedWorkload:
     """A checked call: the workload on cells, the measurements that answer it, and their price."""
 
     table: Table
@@ -303,10 +303,10 @@ def answering(
     epsilon: Number | None,
     delta: Number | None,
     within: object = None,
-) -> Answering:
+) -> PlannedWorkload:
     """The checked call. Raises QuestionError; nothing is spent and no row is read."""
     call = checked(declaration, workload, epsilon, delta, within)
-    return Answering(call.table, call.coded, call.price, *call.planned())
+    return PlannedWorkload(call.table, call.coded, call.price, *call.planned())
 
 
 def _delta(declaration: Declaration, epsilon: Fraction, delta: Number | None) -> Fraction:

@@ -82,7 +82,7 @@ class Block:
     queries: tuple[AnyIntegers, ...] = field(repr=False)
     """What each item asks, on atoms: its queries, or of ranges every cell."""
     grams: tuple[Floats, ...] = field(repr=False)
-    """Of each item, the mean over its queries of q·qᵀ; of what is no range, empty."""
+    """Per item, the mean of q·qᵀ over its queries, of shape (atoms, atoms); empty unless the item is a range."""
 
     @property
     def every(self) -> AnyIntegers:
@@ -209,7 +209,7 @@ def _repeated(each: AnyIntegers, own: Clique, columns: Clique, shape: Sequence[i
     return np.broadcast_to(spread, (len(each), *shape)).reshape(len(each), -1)
 
 
-class Planner:
+class WorkloadPlanner:
     """Searches the measurements with the least error, for one workload and one kind of noise."""
 
     def __init__(
@@ -442,5 +442,5 @@ def chosen(found: Sequence[Strategy], bounds: VarianceLimits, items: Sequence[It
 def strategy(items: Sequence[Item], sizes: Sequence[int], noises: Sequence[NoiseBudget]) -> tuple[Strategy, float]:
     """The best strategy, with whichever of these kinds of noise; and the variance of a count, asked one by one."""
     bounds = VarianceLimits.of(items, noises)
-    found = [Planner(items, sizes, noise, bounds).best() for noise in noises]
+    found = [WorkloadPlanner(items, sizes, noise, bounds).best() for noise in noises]
     return chosen(found, bounds, items), bounds.answer

@@ -72,7 +72,7 @@ class MeasuredRows:
 
 
 @dataclass(frozen=True)
-class Estimates:
+class WorkloadEstimates:
     """What is known from all measurements: the components, and the rows' own values."""
 
     components: dict[Clique, Floats]
@@ -142,7 +142,7 @@ class Reconstruction:
         found: Floats = (turned / (1 + np.maximum(values, 0.0))) @ turned.T
         return found
 
-    def estimates(self, released: Sequence[AnyIntegers]) -> Estimates:
+    def estimates(self, released: Sequence[AnyIntegers]) -> WorkloadEstimates:
         """The best estimates from what the measurements released."""
         found = {kept: np.zeros([self.sizes[column] for column in kept]) for kept in self.precision}
         values = np.zeros(self._rows)
@@ -160,7 +160,7 @@ class Reconstruction:
                     summed = numbers.sum(axis=others) if others else numbers
                     found[kept] += precision / self.precision[kept] * centred(summed[None])[0]
         if not self._rows:
-            return Estimates(found, values)
+            return WorkloadEstimates(found, values)
         known = np.zeros(self._rows)
         for kept, weights in self._weights.items():
             if kept in found:
@@ -169,7 +169,7 @@ class Reconstruction:
         for kept, weights in self._weights.items():
             if kept in found:
                 found[kept] = found[kept] + (weights.T @ change / self.precision[kept]).reshape(found[kept].shape)
-        return Estimates(found, values - change)
+        return WorkloadEstimates(found, values - change)
 
     # variances
 
@@ -246,7 +246,7 @@ class Reconstruction:
 
     # values
 
-    def values(self, item: Item, where: int | None, estimates: Estimates) -> Floats:
+    def values(self, item: Item, where: int | None, estimates: WorkloadEstimates) -> Floats:
         """The answers, in the order of the item's queries."""
         if where is not None:
             part = self.parts[where]

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from discreet.engines.child import Refused
+from discreet.engines.child import UnreadableSource
 from discreet.engines.postgresql.connection import environment
-from discreet.engines.postgresql.server import Server
+from discreet.engines.postgresql.server import SnapshotConnection
 from postgres_tools import Postgres
 
 ONE, TWO = "SELECT CAST(a AS int8) AS c0 FROM m.one", "SELECT CAST(a AS int8) AS c0 FROM m.two"
@@ -66,7 +66,7 @@ def test_a_name_that_changes_its_meaning_is_read_of_the_same_moment(postgres: Po
             other.execute("LOCK TABLE m.one IN ACCESS EXCLUSIVE MODE")
 
         def read() -> None:
-            server = Server(postgres.url(), environment(), 60)
+            server = SnapshotConnection(postgres.url(), environment(), 60)
             try:
                 server.hold([TWO, ONE])
                 seen.append([server.read(select, ["x"]).read_all().to_pydict()["x"] for select in one_by_one(server)])
@@ -84,7 +84,7 @@ def test_a_name_that_changes_its_meaning_is_read_of_the_same_moment(postgres: Po
     assert tuple(seen[0]) in (after, ([1], [1]))
 
 
-def one_by_one(server: Server) -> Iterator[str]:
+def one_by_one(server: SnapshotConnection) -> Iterator[str]:
     yield ONE
     server.done()
     yield TWO
@@ -104,13 +104,13 @@ def test_what_changes_after_the_lock_is_found_out_after_the_last_row(
 ) -> None:
     """These changes wait for no reader."""
     postgres.run(*MADE, *CASES["attached"][0], "GRANT SELECT ON ALL TABLES IN SCHEMA m TO reader")
-    server = Server(postgres.url(), environment(), 60)
+    server = SnapshotConnection(postgres.url(), environment(), 60)
     try:
         server.hold([TWO, ONE])
         assert server.read(TWO, ["x"]).read_all().to_pydict() == {"x": [1]}
         server.done()
         postgres.run(*changed)
-        with pytest.raises(Refused, match="changed"):
+        with pytest.raises(UnreadableSource, match="changed"):
             server.read(ONE, ["x"]).read_all()
         assert server.why() == "changed"
         server.done()
@@ -130,12 +130,12 @@ def test_what_a_function_of_a_view_reads_is_of_the_moment_too(postgres: Postgres
         "GRANT SELECT ON ALL TABLES IN SCHEMA m TO reader",
     )
     for changed, found in (("ANALYZE m.kept", [1]), ("TRUNCATE m.kept", None)):
-        server = Server(postgres.url(), environment(), 60)
+        server = SnapshotConnection(postgres.url(), environment(), 60)
         try:
             server.hold([ONE])
             postgres.run(changed)
             if found is None:
-                with pytest.raises(Refused, match="changed"):
+                with pytest.raises(UnreadableSource, match="changed"):
                     server.read(ONE, ["x"]).read_all()
             else:
                 assert server.read(ONE, ["x"]).read_all().to_pydict() == {"x": found}

@@ -24,11 +24,11 @@ from discreet import Curator, DeclarationError
 from discreet.catalog import Source, declare
 from discreet.catalog.formats import words_of
 from discreet.catalog.model import EngineLimits
-from discreet.engines.child import Refused
+from discreet.engines.child import UnreadableSource
 from discreet.engines.duckdb.driver import DuckDB
 from discreet.engines.postgresql.columns import CONVERT, FORMS
 from discreet.engines.postgresql.connection import REASONS, environment, reason, surroundings
-from discreet.engines.postgresql.server import Server
+from discreet.engines.postgresql.server import SnapshotConnection
 from discreet.trusted.ring_a.table import SourceKind, Table
 from postgres_tools import PASSWORD, Postgres, running
 from waiting import until
@@ -309,15 +309,15 @@ def test_the_password_may_stand_where_the_library_looks(
 
 
 @contextmanager
-def connected(server: Postgres, seconds: int = 60) -> Iterator[Server]:
-    one = Server(server.url(), environment(), seconds)
+def connected(server: Postgres, seconds: int = 60) -> Iterator[SnapshotConnection]:
+    one = SnapshotConnection(server.url(), environment(), seconds)
     try:
         yield one
     finally:
         one.close()
 
 
-def numbers(server: Server, select: str) -> list[int]:
+def numbers(server: SnapshotConnection, select: str) -> list[int]:
     found = [int(value) for batch in server.read(select, ["a"]) for value in batch.column(0).to_pylist()]
     server.done()
     return sorted(found)
@@ -521,7 +521,7 @@ def test_a_table_that_takes_too_long_or_is_locked(postgres: Postgres, monkeypatc
     with postgres.session() as other, connected(postgres) as server:
         other.execute("BEGIN")
         other.execute("LOCK TABLE ten")
-        with pytest.raises(Refused, match="locked"):
+        with pytest.raises(UnreadableSource, match="locked"):
             server.hold(["SELECT a FROM public.ten"])
         other.execute("ROLLBACK")
         server.hold(["SELECT a FROM public.ten"])

@@ -309,9 +309,9 @@ def test_a_listing_that_takes_too_long_ends_nothing_else(spark: Spark) -> None:
     from pyspark.errors import PySparkException
 
     from discreet.engines.spark import leases
-    from discreet.engines.spark.worker import Worker
+    from discreet.engines.spark.worker import SparkWorker
 
-    worker = Worker()
+    worker = SparkWorker()
     worker.do_connect(limits(spark).remote, None, str(uuid.uuid4()), 60, False)
     try:
         numbers = "SELECT SUM(a.id % 7 + b.id % 5) AS s FROM range({0}) AS a CROSS JOIN range({0}) AS b"

@@ -14,7 +14,7 @@ import pytest
 import sqlglot
 
 from discreet.errors import QuestionError
-from discreet.wire.catalog import SQLSTATES, Catalog, Rows, Session
+from discreet.wire.catalog import SQLSTATES, Catalog, CatalogRows, CatalogSession
 from discreet.wire.catalog.probes import gives_no_row
 from discreet.wire.statements import may_give_no_row, statements
 
@@ -51,7 +51,7 @@ TABLES: dict[str, dict[str, Any]] = {
     },
     "wards": {"rows": "public: no persons", "columns": {"ward": column("text"), "beds": column("integer")}},
 }
-ANN = Session("ann", "postgres")
+ANN = CatalogSession("ann", "postgres")
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,9 @@ def catalog() -> Iterator[Catalog]:
         catalog.close()
 
 
-def asked(catalog: Catalog, statement: str, *parameters: str | None, session: Session = ANN) -> Rows | None:
+def asked(
+    catalog: Catalog, statement: str, *parameters: str | None, session: CatalogSession = ANN
+) -> CatalogRows | None:
     return asyncio.run(catalog.answer(statement, parameters, session))
 
 
@@ -229,7 +231,7 @@ def test_each_session_is_told_of_itself(catalog: Catalog) -> None:
     statement = "SELECT rolname, current_user, current_database(), datname, pg_backend_pid() FROM pg_roles, pg_database"
     statement += " WHERE rolname <> 'discreet'"
     for name in ("ann", "ben", "ann"):
-        session = Session(name, f"of {name}", process=len(name))
+        session = CatalogSession(name, f"of {name}", process=len(name))
         found = asked(catalog, statement, session=session)
         assert found is not None
         assert found.rows == ((name, name, f"of {name}", f"of {name}", 3),)
@@ -335,7 +337,7 @@ def test_settings(catalog: Catalog) -> None:
     assert rows(catalog, "SHOW TRANSACTION ISOLATION LEVEL") == (("read committed",),)
     assert rows(catalog, "SELECT current_setting('server_version_num')::int") == ((150000,),)
     assert rows(catalog, "SELECT current_setting('nothing.here', true)") == ((None,),)
-    session = Session("ann", "postgres", settings={"application_name": "a tool"})
+    session = CatalogSession("ann", "postgres", settings={"application_name": "a tool"})
     found = asked(catalog, "SELECT set_config('search_path', 'pg_catalog', false), current_setting('application_name')",
                   session=session)  # fmt: skip
     assert found is not None
@@ -376,13 +378,17 @@ def test_parameters_have_the_types_of_what_they_stand_beside(catalog: Catalog) -
 
 
 def test_sessions_ask_at_the_same_time(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def all_at_once() -> list[Rows | BaseException | None]:
+    async def all_at_once() -> list[CatalogRows | BaseException | None]:
         slow = "SELECT count(*) FROM pg_attribute a, pg_attribute b, pg_attribute c, pg_attribute d"
-        asks = [catalog.answer(slow, (), Session("eve"))]
-        asks += [catalog.answer("SELECT current_user::text", (), Session(f"user {place}")) for place in range(10)]
+        asks = [catalog.answer(slow, (), CatalogSession("eve"))]
+        asks += [
+            catalog.answer("SELECT current_user::text", (), CatalogSession(f"user {place}")) for place in range(10)
+        ]
         return await asyncio.gather(*asks, return_exceptions=True)
 
     monkeypatch.setattr("discreet.wire.catalog.SECONDS", 2.0)
     first, *others = asyncio.run(all_at_once())
     assert isinstance(first, QuestionError)
-    assert [one.rows for one in others if isinstance(one, Rows)] == [((f"user {place}",),) for place in range(10)]
+    assert [one.rows for one in others if isinstance(one, CatalogRows)] == [
+        ((f"user {place}",),) for place in range(10)
+    ]

@@ -18,7 +18,7 @@ from typing import Any
 
 from discreet.catalog.formats import words_of
 from discreet.engines.answers import told_apart
-from discreet.engines.child import Refused
+from discreet.engines.child import UnreadableSource
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.table import Source
 
@@ -59,7 +59,7 @@ def refusal(source: Source, word: str) -> DeclarationError:
 
 
 @dataclass(frozen=True)
-class _File:
+class _DataFile:
     """A file of rows, or of positions of deleted rows: its name in the table, where it lies, and its place in the
     order of changes. `keys` are the ids of the columns that its folder's name may hold instead of the file."""
 
@@ -76,7 +76,7 @@ class IcebergTable:
         self._folder = Path(folder)
         self._metadata = _metadata(self._folder, version)
         if self._metadata["format-version"] not in (1, 2):
-            raise Refused("format")
+            raise UnreadableSource("format")
         (self._snapshot,) = (one for one in self._metadata["snapshots"] if one["snapshot-id"] == version)
         self._columns: list[tuple[int, str]] = []
         self.names: list[str] = []
@@ -103,7 +103,7 @@ class IcebergTable:
         for file in data:
             have = found[file.path]
             if not have or any(number in file.keys and number not in have for number, _ in self._columns):
-                raise Refused("foreign")
+                raise UnreadableSource("foreign")
         schema = (
             f"{number}: {{'name': 'c{number}', 'type': '{kind}', 'default_value': NULL}}"
             for number, kind in self._columns
@@ -122,10 +122,10 @@ class IcebergTable:
     def _named(self) -> list[str]:
         return ['"' + name.replace('"', '""') + '"' for name in told_apart(self.names)]
 
-    def _files(self) -> tuple[list[_File], list[_File]]:
+    def _files(self) -> tuple[list[_DataFile], list[_DataFile]]:
         """The snapshot's files of rows, and those of positions of deleted rows. Where rows are deleted by their values
         too, it is refused; values that were deleted before all rows were written change nothing."""
-        found: dict[int, list[_File]] = {_ROWS: [], _POSITIONS: [], _VALUES: []}
+        found: dict[int, list[_DataFile]] = {_ROWS: [], _POSITIONS: [], _VALUES: []}
         for manifest in _records(self._place(self._snapshot["manifest-list"])):
             path = self._place(manifest["manifest_path"])
             if path.stat().st_size != manifest["manifest_length"]:
@@ -139,11 +139,11 @@ class IcebergTable:
                 number = _number(entry, manifest)
                 name = file["file_path"]
                 if file["file_format"].upper() != "PARQUET" and content is not found[_VALUES]:
-                    raise Refused("kind")
-                content.append(_File(name, str(self._place(name)), number, keys))
+                    raise UnreadableSource("kind")
+                content.append(_DataFile(name, str(self._place(name)), number, keys))
         oldest = min((file.number for file in found[_ROWS]), default=None)
         if oldest is not None and any(file.number > oldest for file in found[_VALUES]):
-            raise Refused("equality")
+            raise UnreadableSource("equality")
         if not all(Path(file.path).is_file() for file in (*found[_ROWS], *found[_POSITIONS])):
             raise FileNotFoundError
         return found[_ROWS], found[_POSITIONS]
@@ -155,13 +155,13 @@ class IcebergTable:
         return frozenset(field["source-id"] for field in spec["fields"] if field["transform"] == "identity")
 
     def _place(self, name: str) -> Path:
-        """Where a file lies, by its name in the metadata. Raises Refused outside the folder."""
+        """Where a file lies, by its name in the metadata. Raises UnreadableSource outside the folder."""
         name = _plain(name)
         for root in (_plain(self._metadata["location"]), str(self._folder)):
             rest = name.removeprefix(root.rstrip("/") + "/")
             if rest != name and ".." not in Path(rest).parts:
                 return self._folder / rest
-        raise Refused("elsewhere")
+        raise UnreadableSource("elsewhere")
 
 
 def paths(names: Sequence[str]) -> str:
@@ -173,7 +173,7 @@ def _metadata(folder: Path, version: int) -> dict[str, Any]:
     """The newest of a table's metadata in which a snapshot is. What cannot be read is being written."""
     some = list(folder.glob("metadata/*.metadata.json*"))
     if not some:
-        raise Refused("table")
+        raise UnreadableSource("table")
     for path in sorted(some, key=_age, reverse=True):
         try:
             data = path.read_bytes()
@@ -182,7 +182,7 @@ def _metadata(folder: Path, version: int) -> dict[str, Any]:
             continue
         if any(one["snapshot-id"] == version for one in found.get("snapshots") or ()):
             return dict(found)
-    raise Refused("snapshot")
+    raise UnreadableSource("snapshot")
 
 
 def _age(path: Path) -> tuple[int, str]:
@@ -196,7 +196,7 @@ def _schema(metadata: dict[str, Any], snapshot: dict[str, Any]) -> dict[str, Any
     schemas = metadata.get("schemas") or [metadata["schema"]]
     if (number := snapshot.get("schema-id")) is None:
         if len(schemas) > 1:
-            raise Refused("schema")
+            raise UnreadableSource("schema")
         return dict(schemas[0])
     (schema,) = (one for one in schemas if one.get("schema-id", 0) == number)
     return dict(schema)
@@ -234,7 +234,7 @@ def _plain(name: str) -> str:
     return re.sub(r"^file:(//)?(?=/)", "", name)
 
 
-def _gone(data: Sequence[_File], deletes: Sequence[_File]) -> str:
+def _gone(data: Sequence[_DataFile], deletes: Sequence[_DataFile]) -> str:
     """A statement for the positions of deleted rows, in the files where they lie: those deleted with or after them."""
     held = f"SELECT {_each([one.name for one in data])} AS name, {_each([one.path for one in data])} AS path, "
     held += f"unnest({[one.number for one in data]}) AS number"

@@ -19,7 +19,7 @@ _HEADERS = 3 * 4096
 
 
 @dataclass
-class _Opened:
+class _OpenFile:
     """A table's file that is open, under this name, and what stands beside it: a file of the child's own, and others,
     to be read only, with what was built at earlier starts."""
 
@@ -42,13 +42,13 @@ class _Opened:
         return {"weight": self.weight, "side": self.side, "built": self.built}
 
 
-class Kept:
+class OpenFiles:
     """The files that a child has open: those of tables, to be read only, and its own for what questions need beside
     them. While it makes files it has the folder locked."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._run = connection.execute
-        self._opened: dict[str, _Opened] = {}
+        self._opened: dict[str, _OpenFile] = {}
         self._sides: dict[str, Path] = {}
         self._folder: tuple[int, Path] | None = None
         self._building: Path | None = None
@@ -66,14 +66,14 @@ class Kept:
             return None
         self._side(SIDE, folder)
         side = f"{SIDE}_{number}"
-        one = _Opened(f"kept_{number}", known[0], side, [], [], self._side(side, folder), folder / built)
+        one = _OpenFile(f"kept_{number}", known[0], side, [], [], self._side(side, folder), folder / built)
         for file in sorted(folder.glob(f"{built}*.duckdb"), key=_time, reverse=True):
             self._found(one, file, table)
         self._opened[path] = one
         self._search()
         return one.answer
 
-    def _found(self, one: _Opened, file: Path, table: str) -> None:
+    def _found(self, one: _OpenFile, file: Path, table: str) -> None:
         """Opens a file with what was built beside a table at an earlier start; removes it, where it is not whole, or of
         no use."""
         with libraries():

@@ -28,7 +28,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     limit = held() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    answering(Worker, _failed)
+    answering(OuterWorker, _failed)
 
 
 def _failed(_operation: str, error: Exception) -> dict[str, Any]:
@@ -50,7 +50,7 @@ Table = tuple[str, Sequence[tuple[str, str]], Sequence[Sequence[Any]]]
 """A name, names and types of columns, and the columns' values."""
 
 
-class Worker:
+class OuterWorker:
     """One request after another, each on a connection of its own to a database that stays empty: what a request brings
     lies in temporary tables, which no other connection sees and which end with this one. Nothing but a SELECT is run.
     Where a request fails, the database ends too. (To open one takes several times as long as a query.)"""

@@ -17,7 +17,7 @@ from sqlglot import exp
 from discreet.catalog.formats import load_statements, words_of
 from discreet.catalog.model import EngineLimits, Store
 from discreet.engines.answers import told_apart
-from discreet.engines.child import Refused
+from discreet.engines.child import UnreadableSource
 from discreet.engines.duckdb import iceberg, store
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.origin import Origin, listed, origin
@@ -34,7 +34,7 @@ from discreet.engines.postgresql import columns
 from discreet.engines.postgresql.connection import environment, refusal
 from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import LOAD_SECONDS, Lost, Stopped
-from discreet.engines.statements import Beside
+from discreet.engines.statements import AuxiliaryTable
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.names import table_name
 from discreet.trusted.ring_a.table import Source, SourceKind, Table, Type
@@ -127,7 +127,7 @@ class DuckDBSources:
             self._files[table.name] = answer
         return answer is not None
 
-    def build(self, table: Table, wanted: Beside) -> Sequence[str]:
+    def build(self, table: Table, wanted: AuxiliaryTable) -> Sequence[str]:
         """The statements that build what stands beside a table: of one that is kept, in buckets of persons too, as what
         is needed beside it is as large as the table."""
         file = self._files.get(table.name)
@@ -283,7 +283,7 @@ class DuckDBSources:
             yield
         except Failed:
             raise unreadable(source) from None
-        except Refused as error:
+        except UnreadableSource as error:
             raise _refusal(source, error.word) from None
         finally:
             assert self.process is not None
@@ -326,12 +326,12 @@ class DuckDBSources:
                     assert_never(source.kind)
         except Failed:
             raise unreadable(source) from None
-        except Refused as error:
+        except UnreadableSource as error:
             raise _refusal(source, error.word) from None
 
     def call(self, *request: Any) -> Any:
-        """What the child says to the owner. Raises Failed where the engine failed, Refused where a source's server did,
-        DeclarationError where the child ended."""
+        """What the child says to the owner. Raises Failed where the engine failed, UnreadableSource where a source's
+        server did, DeclarationError where the child ended."""
         assert self.process is not None
         try:
             return self.process.call(*request, seconds=LOAD_SECONDS)
@@ -407,10 +407,10 @@ class DuckDBSources:
         url = str(source.server)
         self.call("rows", url, self._together.get(url, []), select, names)
 
-    def _columns(self, source: Source) -> list[columns.Found]:
+    def _columns(self, source: Source) -> list[columns.ServerColumn]:
         """The columns of a server's table that is open."""
         answer = self.call("columns", source.server, source.relation)
-        return [columns.Found(*one) for one in answer["columns"]]
+        return [columns.ServerColumn(*one) for one in answer["columns"]]
 
     def distinct(self, source: Source, column: str, most: int) -> list[Any]:
         """The distinct values of a column that the owner declared public, sorted, NULL last; at most `most` + 2."""

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from discreet.engines.answers import answering, dense, told_apart
-from discreet.engines.child import Refused, held, libraries
-from discreet.engines.duckdb.kept import Kept
+from discreet.engines.child import UnreadableSource, held, libraries
+from discreet.engines.duckdb.kept import OpenFiles
 
 if TYPE_CHECKING:
     from discreet.engines.duckdb.iceberg import IcebergTable
-    from discreet.engines.postgresql.server import Server
+    from discreet.engines.postgresql.server import SnapshotConnection
 
 BESIDE = ("pandas",)
 """Tables that Python holds come as frames of pandas."""
@@ -73,16 +73,16 @@ def _made() -> duckdb.DuckDBPyConnection:
 
 
 def main() -> None:
-    answering(Worker, _failed)
+    answering(DuckDBWorker, _failed)
 
 
 def _failed(_: str, error: Exception) -> Any:
     if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
         os._exit(1)  # this tells that there are such rows: as after a kill, the tables wait for their owner
-    return {"refused": error.word} if isinstance(error, Refused) else {"failed": True}
+    return {"refused": error.word} if isinstance(error, UnreadableSource) else {"failed": True}
 
 
-class Worker:
+class DuckDBWorker:
     """One in-memory DuckDB with the declared columns of the declared tables."""
 
     def __init__(self) -> None:
@@ -93,9 +93,9 @@ class Worker:
         self.names: list[str] = []
         self.delta: Any = None
         self.iceberg: IcebergTable | None = None
-        self.servers: dict[str, Server] = {}
-        self.reading: Server | None = None
-        self.kept = Kept(self.connection)
+        self.servers: dict[str, SnapshotConnection] = {}
+        self.reading: SnapshotConnection | None = None
+        self.kept = OpenFiles(self.connection)
         self.locked = False
 
     def answer(self, operation: str, *arguments: Any) -> Any:
@@ -178,8 +178,8 @@ class Worker:
                 try:
                     from discreet.engines.postgresql import server
                 except ImportError:
-                    raise Refused("library") from None
-            self.servers[url] = server.Server(url, environment, seconds)
+                    raise UnreadableSource("library") from None
+            self.servers[url] = server.SnapshotConnection(url, environment, seconds)
         return {}
 
     def do_columns(self, url: str, relation: str) -> Any:
@@ -307,7 +307,7 @@ class Worker:
             raise
         except duckdb.Error:
             if self.reading is not None and (word := self.reading.why()):
-                raise Refused(word) from None
+                raise UnreadableSource(word) from None
             raise
 
     def do_open(self, path: str, digest: str, fingerprint: str, table: str, built: str) -> Any:
@@ -352,7 +352,7 @@ class Worker:
         self.connection.execute("DETACH DATABASE IF EXISTS source")
         return {}
 
-    def _hang_up(self, which: Callable[[Server], bool]) -> None:
+    def _hang_up(self, which: Callable[[SnapshotConnection], bool]) -> None:
         for url in [url for url, server in self.servers.items() if which(server)]:
             self.servers.pop(url).close()
 

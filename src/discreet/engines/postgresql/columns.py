@@ -18,7 +18,7 @@ from discreet.trusted.ring_a.table import Source, Table, Type
 
 
 @dataclass(frozen=True)
-class Found:
+class ServerColumn:
     """A column as the server's catalog has it: the name of its type below all domains, the number that belongs to the
     type, and whether our user may read it."""
 
@@ -73,12 +73,12 @@ CONVERT: Mapping[Type | None, frozenset[Type]] = {
 """What a type may be declared as: anything else would be NULL in every row."""
 
 
-def stated(found: Sequence[Found]) -> dict[str, tuple[Type | None, Fraction | None]]:
+def stated(found: Sequence[ServerColumn]) -> dict[str, tuple[Type | None, Fraction | None]]:
     """The columns with our types, as their table states them, and the step of a numeric with so many digits."""
     return {one.name: (FORMS[one.kind][0] if one.kind in FORMS else None, _step(one)) for one in found}
 
 
-def _step(found: Found) -> Fraction | None:
+def _step(found: ServerColumn) -> Fraction | None:
     """The last digit of numeric(p, s): 65,536 p + s + 4 is the modifier, s with eleven bits and a sign."""
     if found.kind != "numeric" or found.modifier < 4:
         return None
@@ -86,7 +86,7 @@ def _step(found: Found) -> Fraction | None:
     return Fraction(10) ** -scale
 
 
-def check(table: Table, found: Sequence[Found]) -> None:
+def check(table: Table, found: Sequence[ServerColumn]) -> None:
     """Whether the server's table has the declared columns, of types that can be theirs, and lets us read them. Raises
     DeclarationError."""
     check_columns(table, [one.name for one in found])
@@ -111,12 +111,12 @@ _LONGEST = 1_000_000
 """No text of more characters is a number, a date or a truth value."""
 
 
-def select(source: Source, declared: Sequence[str], found: Sequence[Found]) -> str:
+def select(source: Source, declared: Sequence[str], found: Sequence[ServerColumn]) -> str:
     """The statement that reads these columns, in this order, and no other."""
     return _statement(source, [_read(one) for one in _named(declared, found)])
 
 
-def select_table(table: Table, found: Sequence[Found]) -> str:
+def select_table(table: Table, found: Sequence[ServerColumn]) -> str:
     """The statement that reads a table's declared columns. No text of a table about people comes longer than it is
     needed, so one row's size does not decide whether the table can be loaded: one that is cut when it is stored is cut
     by the server, and one that leaves its row out when it is too long comes with one character too many. A server's
@@ -133,7 +133,7 @@ def select_table(table: Table, found: Sequence[Found]) -> str:
     return _statement(table.source, forms)
 
 
-def _read(found: Found) -> str:
+def _read(found: ServerColumn) -> str:
     """A column's value as it is read."""
     return FORMS[found.kind][1].format(identifier(found.name))
 
@@ -143,7 +143,7 @@ def _statement(source: Source, forms: Sequence[str]) -> str:
     return f"SELECT {read} FROM {qualified(str(source.relation))}"
 
 
-def _named(declared: Sequence[str], found: Sequence[Found]) -> list[Found]:
+def _named(declared: Sequence[str], found: Sequence[ServerColumn]) -> list[ServerColumn]:
     """The server's columns of these names, whatever their case."""
     known = {one.name.casefold(): one for one in found}
     return [known[name.casefold()] for name in declared]

@@ -13,14 +13,14 @@ from sqlglot import exp
 
 from discreet.catalog.formats import load_statements, words_of
 from discreet.catalog.model import EngineLimits
-from discreet.engines.child import Refused
+from discreet.engines.child import UnreadableSource
 from discreet.engines.driver import ServerDriver
 from discreet.engines.postgresql import columns, place
 from discreet.engines.postgresql.connection import REASONS, environment, refusal
 from discreet.engines.postgresql.dialect import POSTGRESQL as DIALECT
 from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import LOAD_SECONDS, Lost, Stopped
-from discreet.engines.statements import Beside, Statement
+from discreet.engines.statements import AuxiliaryTable, SaltedStatement
 from discreet.engines.twin import Twin
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.table import Source, SourceKind, Table, Type
@@ -51,7 +51,7 @@ class PostgreSQL(ServerDriver):
             self._server.know(table.source)
         return super().trial(tables)
 
-    def _asked(self, made: Statement, salt: Salt) -> tuple[Any, ...]:
+    def _asked(self, made: SaltedStatement, salt: Salt) -> tuple[Any, ...]:
         """The salt goes beside the statement: no log of the server holds it as a part of that."""
         return "run", *made.bound(salt)
 
@@ -101,7 +101,7 @@ class ServerTables:
         process.call("limit", self._limits.memory_gib, seconds=seconds)
         try:
             process.call("connect", self._url, environment(), int(seconds), True, seconds=seconds)
-        except Refused as error:
+        except UnreadableSource as error:
             raise _refused(error.word) from None
 
     def types(self, source: Source) -> dict[str, tuple[Type | None, Fraction | None]]:
@@ -161,7 +161,7 @@ class ServerTables:
         except DeclarationError:
             return 0
 
-    def build(self, _table: Table, wanted: Beside) -> Sequence[str]:
+    def build(self, _table: Table, wanted: AuxiliaryTable) -> Sequence[str]:
         """What stands beside a table is built as it is."""
         return wanted.build
 
@@ -173,8 +173,8 @@ class ServerTables:
         """What the child says to the owner."""
         try:
             return self._said(*request)
-        except (Failed, Refused) as error:
-            raise _refused(error.word if isinstance(error, Refused) else "failed") from None
+        except (Failed, UnreadableSource) as error:
+            raise _refused(error.word if isinstance(error, UnreadableSource) else "failed") from None
 
     def _said(self, *request: Any) -> Any:
         assert self.process is not None
@@ -204,9 +204,9 @@ class ServerTables:
         columns.check(table, found)
         return place.select(table, found)
 
-    def _columns(self, source: Source) -> list[columns.Found]:
+    def _columns(self, source: Source) -> list[columns.ServerColumn]:
         answer = self._call(source, "columns", source.relation)
-        return [columns.Found(*one) for one in answer["columns"]]
+        return [columns.ServerColumn(*one) for one in answer["columns"]]
 
     def _call(self, source: Source, *request: Any) -> Any:
         """What the child says of a source. Raises DeclarationError."""
@@ -217,12 +217,12 @@ class ServerTables:
         self.know(source)
         try:
             if source.server != self._url:
-                raise Refused("one")
+                raise UnreadableSource("one")
             self._connect()
             return self._said(*request)
         except Failed:
             raise refusal(source, "failed") from None
-        except Refused as error:
+        except UnreadableSource as error:
             raise refusal(source, error.word) from None
 
     def _connect(self) -> None:

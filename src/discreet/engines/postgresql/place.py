@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from discreet.engines.postgresql.columns import FORMS, Found
+from discreet.engines.postgresql.columns import FORMS, ServerColumn
 from discreet.engines.postgresql.connection import identifier, qualified
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.table import Column, Table, Type
@@ -76,7 +76,7 @@ _READ: Mapping[str, Mapping[Type, str]] = {
 is not here is as `columns` reads it, where its type is stated; no text becomes a number, a date or a truth value."""
 
 
-def select(table: Table, found: Sequence[Found]) -> exp.Expression:
+def select(table: Table, found: Sequence[ServerColumn]) -> exp.Expression:
     """A table of the server with the declared columns, each of its declared type. Raises DeclarationError where a
     column's type cannot become that one on the server."""
     known = {one.name.casefold(): one for one in found}
@@ -99,7 +99,7 @@ def select(table: Table, found: Sequence[Found]) -> exp.Expression:
     return exp.Subquery(this=text, alias=exp.TableAlias(this=exp.to_identifier("frame")))
 
 
-def _form(column: Column, found: Found) -> str | None:
+def _form(column: Column, found: ServerColumn) -> str | None:
     assert column.type is not None
     if found.kind in _READ:
         return _READ[found.kind].get(column.type)

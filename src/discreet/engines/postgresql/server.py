@@ -28,7 +28,7 @@ from urllib.parse import quote
 import adbc_driver_postgresql.dbapi as adbc
 import pyarrow
 
-from discreet.engines.child import Refused
+from discreet.engines.child import UnreadableSource
 from discreet.engines.postgresql.columns import catalog
 from discreet.engines.postgresql.connection import LOCK_SECONDS, OLDEST, literal, reason, surroundings
 
@@ -74,8 +74,8 @@ _OURS = (
 """The numbers of what stands in some schemas, and of what the server keeps beside it."""
 
 
-class Server:
-    """One connection, and one beside it that has no snapshot. Raises Refused where they cannot be made.
+class SnapshotConnection:
+    """One connection, and one beside it that has no snapshot. Raises UnreadableSource where they cannot be made.
 
     What `writes` may write as well, in the transaction that reads."""
 
@@ -90,7 +90,7 @@ class Server:
         self._connection = connect(url, environment)
         try:
             self._beside = connect(url, environment)
-        except Refused:
+        except UnreadableSource:
             self._connection.close()
             raise
         try:
@@ -98,10 +98,10 @@ class Server:
             version = self.rows("SELECT current_setting('server_version_num') AS v, getdatabaseencoding() AS e")[0]
             self.run("COMMIT")
             if int(version["v"]) < OLDEST * 10_000:
-                raise Refused("old")
+                raise UnreadableSource("old")
             if version["e"] == "SQL_ASCII":
-                raise Refused("encoding")
-        except Refused:
+                raise UnreadableSource("encoding")
+        except UnreadableSource:
             self.close()
             raise
 
@@ -115,11 +115,11 @@ class Server:
         try:
             found = self.rows(means)
             if not found:
-                raise Refused("missing")
+                raise UnreadableSource("missing")
             if found[0]["kind"] not in ("r", "p", "v", "m", "f"):
-                raise Refused("kind")
+                raise UnreadableSource("kind")
             if not found[0]["usable"]:
-                raise Refused("schema")
+                raise UnreadableSource("schema")
             rows = self.rows(columns.format(found[0]["number"]))
             return [[row["name"], row["kind"], row["modifier"], row["readable"]] for row in rows]
         finally:
@@ -135,14 +135,14 @@ class Server:
                 parts = ", ".join(f"({select} LIMIT 0) AS t{place}" for place, select in enumerate(selects))
                 self.rows(f"SELECT 1 AS n FROM {parts}")
                 changed = self.has_changed()
-            except Refused:
+            except UnreadableSource:
                 self._end()
                 raise
             if not changed:
                 self.locked = frozenset(selects)
                 return
         self._end()
-        raise Refused("rewritten")
+        raise UnreadableSource("rewritten")
 
     def has_changed(self) -> bool:
         """Whether something that is locked is not any more what the snapshot knows; what is made here is left out."""
@@ -168,7 +168,7 @@ class Server:
         except adbc.Error as error:
             word = _word(error)
             self.done()
-            raise Refused(word) from None
+            raise UnreadableSource(word) from None
         kinds = [_plain(field.type) for field in batches.schema]
         schema = pyarrow.schema(list(zip(names, kinds, strict=True)))
         return pyarrow.RecordBatchReader.from_batches(schema, self._batches(batches, schema, begin))
@@ -184,8 +184,8 @@ class Server:
             raise
         try:
             if self.has_changed():
-                raise Refused("changed")
-        except Refused as error:
+                raise UnreadableSource("changed")
+        except UnreadableSource as error:
             self._changed = error.word
             raise
 
@@ -206,7 +206,7 @@ class Server:
             self._reading = None
             try:
                 self.run("ROLLBACK TO SAVEPOINT table_of_ours")
-            except Refused:
+            except UnreadableSource:
                 self.locked = frozenset()
 
     def commit(self) -> None:
@@ -233,22 +233,22 @@ class Server:
         self.run("ROLLBACK")
 
     def run(self, statement: str, connection: Any = None) -> None:
-        """Runs a statement that gives no rows. Raises Refused."""
+        """Runs a statement that gives no rows. Raises UnreadableSource."""
         try:
             with (connection or self._connection).cursor() as cursor:
                 cursor.execute(statement)
         except adbc.Error as error:
-            raise Refused(_word(error)) from None
+            raise UnreadableSource(_word(error)) from None
 
     def rows(self, select: str, connection: Any = None) -> list[dict[str, Any]]:
-        """The rows of a SELECT, by the names of columns. Raises Refused."""
+        """The rows of a SELECT, by the names of columns. Raises UnreadableSource."""
         try:
             with (connection or self._connection).cursor() as cursor:
                 cursor.execute(select)
                 rows: list[dict[str, Any]] = cursor.fetch_arrow_table().to_pylist()
                 return rows
         except (adbc.Error, pyarrow.ArrowException, OSError) as error:
-            raise Refused(_word(error)) from None
+            raise UnreadableSource(_word(error)) from None
 
 
 def settings(seconds: int) -> dict[str, str]:
@@ -276,7 +276,7 @@ _ENDED_BY = "'idle_session_timeout', 'transaction_timeout'"
 
 
 def connect(url: str, environment: Mapping[str, str]) -> Any:
-    """A connection. Raises Refused.
+    """A connection. Raises UnreadableSource.
 
     From its first statement on names are the server's own: the driver asks what types there are as soon as it is
     connected, and whoever may make operators in a schema of the role's search path would have them run as this role."""
@@ -288,7 +288,7 @@ def connect(url: str, environment: Mapping[str, str]) -> Any:
             cursor.execute(f"SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ({_ENDED_BY})")
             cursor.fetchall()
     except adbc.Error as error:
-        raise Refused(_word(error)) from None
+        raise UnreadableSource(_word(error)) from None
     return connection
 
 

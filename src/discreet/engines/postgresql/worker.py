@@ -25,10 +25,10 @@ import pyarrow.compute
 
 from discreet.engines.answers import answering, dense
 from discreet.engines.arrow import bytes_of, rows_of
-from discreet.engines.child import Refused, held
+from discreet.engines.child import UnreadableSource, held
 from discreet.engines.postgresql.connection import OLDEST, identifier, literal, reason
 from discreet.engines.postgresql.place import SIDE, lock
-from discreet.engines.postgresql.server import Server, connect, settings
+from discreet.engines.postgresql.server import SnapshotConnection, connect, settings
 from discreet.engines.protocol import LOAD_SECONDS
 
 _GIB = 1 << 30
@@ -86,7 +86,7 @@ _FACTS_OF_USER = (
 
 
 def main() -> None:
-    answering(Worker, _failed)
+    answering(PostgreSQLWorker, _failed)
 
 
 def _failed(operation: str, error: Exception) -> Any:
@@ -96,7 +96,7 @@ def _failed(operation: str, error: Exception) -> Any:
         if _is_broken(error.sqlstate):
             os._exit(1)
         return {"refused": reason(error.sqlstate, "")} if operation in _OWNERS else {"failed": True}
-    return {"refused": error.word} if isinstance(error, Refused) else {"failed": True}
+    return {"refused": error.word} if isinstance(error, UnreadableSource) else {"failed": True}
 
 
 def _is_broken(state: str | None) -> bool:
@@ -104,12 +104,12 @@ def _is_broken(state: str | None) -> bool:
     return state is None or state[:2] in _BROKEN or state[:3] == "25P"
 
 
-class Worker:
+class PostgreSQLWorker:
     """A connection on which questions are asked, and one on which tables are loaded."""
 
     def __init__(self) -> None:
         self.asking: Any = None
-        self.loading: Server | None = None
+        self.loading: SnapshotConnection | None = None
         self.side = ""
         self.schemas: list[str] = []
         self.whole: dict[str, list[Any]] = {}
@@ -163,15 +163,15 @@ class Worker:
             (known,) = self._rows(_FACTS_OF_USER)
             logged = self._rows(f"SELECT name, setting FROM pg_catalog.pg_settings WHERE name IN ({_SAYING})")
         except adbc.Error as error:
-            raise Refused(reason(getattr(error, "sqlstate", None), str(error))) from None
+            raise UnreadableSource(reason(getattr(error, "sqlstate", None), str(error))) from None
         if known["version"] < OLDEST * 10_000:
-            raise Refused("old")
+            raise UnreadableSource("old")
         if known["encoding"] != "UTF8":
-            raise Refused("encoding")
+            raise UnreadableSource("encoding")
         if known["power"]:
-            raise Refused("power")
+            raise UnreadableSource("power")
         if not known["trial" if trial else "place"]:
-            raise Refused("place")
+            raise UnreadableSource("place")
         self.side = TRIAL if trial else ""
         self._search()
         return {"logs": sorted(f"{one['name']} = {one['setting']}" for one in logged if one["setting"] not in _QUIET)}
@@ -180,11 +180,11 @@ class Worker:
         """The columns of a table, from the server's catalog."""
         return {"columns": self._server().columns(relation)}
 
-    def _server(self) -> Server:
+    def _server(self) -> SnapshotConnection:
         if self.locked:
             raise ValueError
         if self.loading is None:
-            self.loading = Server(self.url, self.environment, LOAD_SECONDS, writes=True)
+            self.loading = SnapshotConnection(self.url, self.environment, LOAD_SECONDS, writes=True)
         return self.loading
 
     def do_hold(self, selects: list[str]) -> Any:
@@ -206,7 +206,7 @@ class Worker:
         try:
             fingerprint = self._make(server, making, statements, facts, salt)
             if server.has_changed():
-                raise Refused("changed")
+                raise UnreadableSource("changed")
             name = stem + fingerprint[:16]
             self._reserve(name)  # from here on nobody drops it
             there = self._is_there(server, name, digest, fingerprint)
@@ -220,8 +220,8 @@ class Worker:
                 server.run(f"ALTER SCHEMA {making} RENAME TO {name}")
             server.made[-1] = name
             self.whole |= self._said(server.rows, [name])
-        except (Refused, ValueError):
-            with suppress(Refused):
+        except (UnreadableSource, ValueError):
+            with suppress(UnreadableSource):
                 server.run("ROLLBACK TO SAVEPOINT table_of_ours")
             server.made.remove(making)
             if name in self.schemas and name not in before:
@@ -229,23 +229,23 @@ class Worker:
             raise
         return {"fingerprint": fingerprint}
 
-    def _is_there(self, server: Server, name: str, digest: str, fingerprint: str) -> bool:
+    def _is_there(self, server: SnapshotConnection, name: str, digest: str, fingerprint: str) -> bool:
         """Whether a snapshot is there. What else has its name is dropped, unless somebody reads it."""
         if not server.rows(f"SELECT 1 AS n FROM pg_catalog.pg_namespace WHERE nspname = {literal(name)}"):
             return False
         if name in server.made or self._marked(server.rows, name) == (digest, fingerprint):
             return True
         if not server.rows(_OWN.format(literal(name))):
-            raise Refused("taken")
+            raise UnreadableSource("taken")
         if not self._rows(f"SELECT pg_try_advisory_lock({lock(name)}) AS n")[0]["n"]:
-            raise Refused("read")
+            raise UnreadableSource("read")
         try:
             server.run(f"DROP SCHEMA {name} CASCADE")
         finally:
             self._rows(f"SELECT pg_advisory_unlock({lock(name)})")
         return False
 
-    def _make(self, server: Server, schema: str, statements: list[str], facts: str, salt: bytes) -> str:
+    def _make(self, server: SnapshotConnection, schema: str, statements: list[str], facts: str, salt: bytes) -> str:
         for name, value in _MAKING.items():
             server.run(f"SET LOCAL {name} = '{value}'")
         server.run(f"CREATE SCHEMA {schema}")
@@ -340,7 +340,7 @@ class Worker:
         self._search()
         self.locked = True
         if not self._is_whole():
-            raise Refused("changed")
+            raise UnreadableSource("changed")
         return {}
 
     def _search(self) -> None:

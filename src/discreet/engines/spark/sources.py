@@ -17,13 +17,13 @@ from sqlglot import exp
 from discreet.catalog.formats import load_statements, words_of
 from discreet.catalog.model import EngineLimits
 from discreet.catalog.spark import TOKEN
-from discreet.engines.child import Refused
+from discreet.engines.child import UnreadableSource
 from discreet.engines.files import check_columns, files, keys_of_folders
 from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import LOAD_SECONDS, Lost, Stopped
 from discreet.engines.spark import place
 from discreet.engines.spark.dialect import SPARK
-from discreet.engines.statements import Beside
+from discreet.engines.statements import AuxiliaryTable
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.names import column_name, table_name
 from discreet.trusted.ring_a.table import Source, SourceKind, Table, Type
@@ -85,7 +85,7 @@ class SparkSources:
         if not self._ended:
             return
         process = EngineProcess(WORKER)
-        with suppress(Failed, Lost, Stopped, Refused):
+        with suppress(Failed, Lost, Stopped, UnreadableSource):
             process.call("sweep", self._remote, os.environ.get(TOKEN), self._ended, seconds=SWEEP_SECONDS)
             self._ended = []
         process.kill()
@@ -94,7 +94,7 @@ class SparkSources:
         """Makes a child ready for tables without rows."""
         try:
             self._connect(process, str(uuid.uuid4()), True, seconds)
-        except Refused:
+        except UnreadableSource:
             raise Lost from None
 
     def _connect(self, process: EngineProcess, session: str, trial: bool, seconds: float) -> None:
@@ -108,7 +108,7 @@ class SparkSources:
             session = str(uuid.uuid4())
             try:
                 self._connect(self.process, session, False, LOAD_SECONDS)
-            except Refused as error:
+            except UnreadableSource as error:
                 raise _refusal(error.word) from None
             except (Failed, Lost, Stopped):
                 raise _refusal("failed") from None
@@ -183,7 +183,7 @@ class SparkSources:
     def size(self, _table: Table, _fingerprint: str | None) -> None:
         """Not known: Spark does not say what its tables take."""
 
-    def build(self, _table: Table, wanted: Beside) -> Sequence[str]:
+    def build(self, _table: Table, wanted: AuxiliaryTable) -> Sequence[str]:
         """What stands beside a table is built as it is."""
         return wanted.build
 
@@ -209,7 +209,7 @@ class SparkSources:
         """The columns of a source, which is open then."""
         try:
             return [(name, kind) for name, kind in self.call("source", *_read(source))["columns"]]
-        except Refused:
+        except UnreadableSource:
             message = f"{words_of(source)} is not there, or we may not read it"
             fix = "see that the server has it under this name"
             raise DeclarationError([Fault("source", message, fix)], code="missing") from None

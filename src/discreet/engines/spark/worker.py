@@ -33,7 +33,7 @@ import pyarrow.compute
 
 from discreet.engines.answers import answering, dense
 from discreet.engines.arrow import bytes_of, rows_of
-from discreet.engines.child import Refused
+from discreet.engines.child import UnreadableSource
 from discreet.engines.spark import leases, place
 
 os.environ.setdefault("SPARK_HOME", os.devnull)  # the client alone looks for all of Spark, and ends without it
@@ -97,17 +97,17 @@ _ALTERED = re.compile(r"ALTER TABLE (\w+) DROP COLUMN (\w+)")
 
 
 def main() -> None:
-    answering(Worker, _failed)
+    answering(SparkWorker, _failed)
 
 
 def _failed(_: str, error: Exception) -> Any:
     if isinstance(error, MemoryError):
         os._exit(1)
-    return {"refused": error.word} if isinstance(error, Refused) else {"failed": True}
+    return {"refused": error.word} if isinstance(error, UnreadableSource) else {"failed": True}
 
 
 @dataclass(frozen=True)
-class Held:
+class ServerTable:
     """A table of ours on the server, those of its columns that are there for statements, and which files it had when it
     was made; of a trial, no table, and what it would hold."""
 
@@ -123,12 +123,12 @@ class NotOurs(Exception):
     """A statement that is none of ours: nothing of it was run."""
 
 
-class Worker:
+class SparkWorker:
     """A session on the server."""
 
     def __init__(self) -> None:
         self.session: Any = None
-        self.tables: dict[str, Held] = {}
+        self.tables: dict[str, ServerTable] = {}
         self.count = 0
         self.loading: tuple[str, int] | None = None
         self.source = ""
@@ -143,7 +143,7 @@ class Worker:
         self.session = _connected(remote, token, session)
         try:
             if int(self.session.version.split(".")[0]) < OLDEST:
-                raise Refused("old")
+                raise UnreadableSource("old")
             for name, value in (SETTINGS | EMPTY if trial else SETTINGS).items():
                 self.session.conf.set(name, value)
             if not trial:
@@ -151,7 +151,7 @@ class Worker:
                 self.lease = leases.Lease(self.session, self.mark, seconds)
                 leases.sweep(self.session)
         except PySparkException:
-            raise Refused("denied" if trial else "place") from None
+            raise UnreadableSource("denied" if trial else "place") from None
         return {}
 
     def do_sweep(self, remote: str, token: str | None, ended: Sequence[str]) -> Any:
@@ -173,7 +173,7 @@ class Worker:
         try:
             self._opened(kind, what, more).createOrReplaceTempView("frame")
         except AnalysisException:
-            raise Refused("missing") from None
+            raise UnreadableSource("missing") from None
         self.source = place.source(kind, what)
         return {
             "columns": [[field.name, field.dataType.simpleString()] for field in self.session.table("frame").schema]
@@ -240,7 +240,7 @@ class Worker:
             self.loading = None
         return {"fingerprint": fingerprint}
 
-    def _there(self, lasting: str, digest: str, fingerprint: str) -> Held | None:
+    def _there(self, lasting: str, digest: str, fingerprint: str) -> ServerTable | None:
         """The table of these rows, where it is on the server and is whole."""
         marks = leases.properties(self.session, lasting) or {}
         if (marks.get("digest"), marks.get("fingerprint")) != (digest, fingerprint):
@@ -249,7 +249,7 @@ class Worker:
             return None
         column, _, count = marks["buckets"].partition(" ")
         buckets = (column, int(count)) if count else None
-        return Held(lasting, tuple(self.session.table(lasting).columns), True, buckets, marks["files"])
+        return ServerTable(lasting, tuple(self.session.table(lasting).columns), True, buckets, marks["files"])
 
     def _files(self, relation: str) -> str:
         """Which files a table has now. Each write gives files names of their own, and a table keeps them when it gets
@@ -441,7 +441,7 @@ class Worker:
             raise NotOurs
         if self.trial:
             frame = self._frame(select) if select is not None else self.session.createDataFrame([], columns)
-            self._view(name, Held(None, tuple(frame.columns), schema=frame.schema))
+            self._view(name, ServerTable(None, tuple(frame.columns), schema=frame.schema))
             return
         assert select is not None
         self.count += 1
@@ -453,10 +453,12 @@ class Worker:
             clustered = f" CLUSTERED BY ({column}) INTO {count} BUCKETS"
             select = f"SELECT /*+ REPARTITION({count}, {column}) */ * FROM ({select}) AS made"
         self._run(f"CREATE TABLE {relation} USING PARQUET{clustered} AS {select}")
-        made = Held(relation, tuple(self.session.table(relation).columns), buckets=buckets, files=self._files(relation))
+        made = ServerTable(
+            relation, tuple(self.session.table(relation).columns), buckets=buckets, files=self._files(relation)
+        )
         self._view(name, made)
 
-    def _view(self, name: str, held: Held) -> None:
+    def _view(self, name: str, held: ServerTable) -> None:
         if held.relation is not None:
             self._run(
                 f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT {', '.join(held.columns)} FROM {held.relation}"
@@ -466,12 +468,12 @@ class Worker:
             self.session.createDataFrame([], kept).createOrReplaceTempView(name)
         self.tables[name] = held
 
-    def _drop(self, held: Held) -> None:
+    def _drop(self, held: ServerTable) -> None:
         """Drops a table that no view is of, unless it is a snapshot's own."""
         if held.relation is not None and not held.lasting:
             self._run(f"DROP TABLE IF EXISTS {held.relation} PURGE")
 
-    def _back(self, before: Mapping[str, Held]) -> None:
+    def _back(self, before: Mapping[str, ServerTable]) -> None:
         """The tables as they were, without what was made since."""
         made = [held for name, held in self.tables.items() if before.get(name) != held]
         for name in self.tables.keys() - before.keys():
@@ -493,17 +495,17 @@ def address(remote: str, token: str | None, session: str) -> str:
 
 
 def _connected(remote: str, token: str | None, session: str) -> Any:
-    """A session with this number. Raises Refused where there is none to be had."""
+    """A session with this number. Raises UnreadableSource where there is none to be had."""
     host, _, port = remote.removeprefix("sc://").partition("/")[0].rpartition(":")
     try:  # the client itself goes on trying for minutes
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
     except (OSError, ValueError):
-        raise Refused("unreachable") from None
+        raise UnreadableSource("unreachable") from None
     warnings.filterwarnings("ignore")
     try:
         return SparkSession.builder.remote(address(remote, token, session)).create()
     except PySparkException:
-        raise Refused("denied") from None
+        raise UnreadableSource("denied") from None
 
 
 def _arrow(frame: Any) -> pyarrow.Table:

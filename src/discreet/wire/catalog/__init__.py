@@ -3,8 +3,8 @@
     catalog = Catalog(curator.tables)
     answer = await catalog.answer(statement, parameters, session)
 
-An answer is Rows; or None, where the statement is a question about people's tables, which others answer. It follows
-from the declaration and the session alone. Whatever a statement does, it does in a child process that holds the
+An answer is CatalogRows; or None, where the statement is a question about people's tables, which others answer. It
+follows from the declaration and the session alone. Whatever a statement does, it does in a child process that holds the
 declared names and descriptions, reads nothing else, and is ended after `SECONDS`.
 """
 
@@ -19,7 +19,7 @@ from importlib.metadata import version
 from typing import Any
 
 from discreet.catalog.listing import said
-from discreet.engines.child import Refused
+from discreet.engines.child import UnreadableSource
 from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import Lost, Stopped
 from discreet.errors import QuestionError
@@ -39,7 +39,7 @@ SQLSTATES = {
 
 
 @dataclass(frozen=True)
-class Session:
+class CatalogSession:
     """What a statement may learn of who sends it. `settings` are those that the session has set itself."""
 
     user: str
@@ -49,7 +49,7 @@ class Session:
 
 
 @dataclass(frozen=True)
-class Rows:
+class CatalogRows:
     """An answer: names and PostgreSQL's types of its columns, its rows, the types of the statement's parameters, and
     the settings that the session has from now on. Values are None, bool, int, float, str, and lists of these; what has
     another type in PostgreSQL is text as PostgreSQL writes it."""
@@ -76,7 +76,9 @@ class Catalog:
         self._turns = ThreadPoolExecutor(1, "catalog")
         self._process: EngineProcess | None = None
 
-    async def answer(self, statement: str, parameters: Sequence[str | None] | None, session: Session) -> Rows | None:
+    async def answer(
+        self, statement: str, parameters: Sequence[str | None] | None, session: CatalogSession
+    ) -> CatalogRows | None:
         """Answers a statement, or gives None where it is not about the catalogue. Parameters are as text; where they
         are None it is only described: its columns and parameters, and no rows to be shown. Raises QuestionError."""
         words = statement.strip().removesuffix(";").split()
@@ -90,14 +92,14 @@ class Catalog:
             return None
         if "wrong" in found:
             raise _wrong(found)
-        return Rows(
+        return CatalogRows(
             tuple((name, kind) for name, kind in found["columns"]),
             tuple(tuple(row) for row in found["rows"]),
             tuple(found["parameters"]),
             found["sets"],
         )
 
-    async def probed(self, statement: str, session: Session) -> Sequence[tuple[str, int | None]] | None:
+    async def probed(self, statement: str, session: CatalogSession) -> Sequence[tuple[str, int | None]] | None:
         """Names and types, as far as they are known, of the columns of a statement that gives no row, whatever the
         tables hold. Gives None where it may give one. Raises QuestionError where that was not found out in time:
         it would be charged as if it gave one."""
@@ -106,11 +108,11 @@ class Catalog:
             raise _wrong(found)
         return None if "columns" not in found else [(name, kind) for name, kind in found["columns"]]
 
-    async def _asked(self, operation: str, session: Session, *arguments: Any) -> dict[str, Any]:
+    async def _asked(self, operation: str, session: CatalogSession, *arguments: Any) -> dict[str, Any]:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._turns, self._called, operation, session, *arguments)
 
-    def _called(self, operation: str, session: Session, *arguments: Any) -> dict[str, Any]:
+    def _called(self, operation: str, session: CatalogSession, *arguments: Any) -> dict[str, Any]:
         facts = {
             "user": session.user,
             "database": session.database,
@@ -124,14 +126,14 @@ class Catalog:
                 self._process = EngineProcess(WORKER)
                 self._process.call("declare", self._declared, self._schema, seconds=START_SECONDS)
             found: dict[str, Any] = self._process.call(operation, *arguments, facts, seconds=SECONDS)
-        except (Failed, Refused, Lost, Stopped):
+        except (Failed, UnreadableSource, Lost, Stopped):
             if self._process is not None:
                 self._process.kill()
             self._process = None
             return {"wrong": ["catalog_time", "the statement takes too long, or too much memory", "ask for less"]}
         return found
 
-    def _settings(self, session: Session) -> dict[str, str]:
+    def _settings(self, session: CatalogSession) -> dict[str, str]:
         return settled({"search_path": self._schema, **session.settings})
 
     def _schemas(self, path: str) -> list[str]:
@@ -156,15 +158,15 @@ def _wrong(found: Mapping[str, Any]) -> QuestionError:
     return QuestionError(code, message, where="question", fix=fix)
 
 
-def _setting(name: str, settings: Mapping[str, str]) -> Rows | None:
+def _setting(name: str, settings: Mapping[str, str]) -> CatalogRows | None:
     if name.startswith("discreet."):
         return None
     if name == "all":
         rows = tuple((written(one), value, "") for one, value in sorted(settings.items()))
-        return Rows((("name", 25), ("setting", 25), ("description", 25)), rows)
+        return CatalogRows((("name", 25), ("setting", 25), ("description", 25)), rows)
     name = WORDS.get(name, name)
     if name not in settings:
         raise QuestionError(
             "catalog_setting", f"there is no setting {name[:60]!r}", where="question", fix="SHOW ALL lists them"
         )
-    return Rows(((written(name), 25),), ((settings[name],),))
+    return CatalogRows(((written(name), 25),), ((settings[name],),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from discreet.wire.catalog.relations import BOOL, INT4, INT8, NAME, OID, TEXT
 
-NAMES, TEXTS, INTS, CHAR, TIMESTAMPTZ, FLOAT4 = 1003, 1009, 1007, 18, 1184, 700
+NAMES, TEXTS, CHAR, TIMESTAMPTZ, FLOAT4 = 1003, 1009, 18, 1184, 700
 
 MACROS = {
     "format_type": (

@@ -34,7 +34,7 @@ _STORED = {
 
 
 @dataclass(frozen=True)
-class Relation:
+class CatalogRelation:
     """A relation of the catalogue; `columns` are names, numbers of types, and whether there is always a value."""
 
     schema: str
@@ -61,7 +61,7 @@ class Catalogue:
             name: [dict(zip(rows[0], row, strict=True)) for row in rows[1:]] for name, rows in json.loads(text).items()
         }
         self.relations = {
-            (row["schema"], row["name"]): Relation(
+            (row["schema"], row["name"]): CatalogRelation(
                 row["schema"], row["name"], row["oid"], row["kind"], row["reltype"], row["typarray"],
                 tuple((name, int(kind.rstrip("!")), kind.endswith("!"))
                       for name, _, kind in (one.rpartition(":") for one in row["columns"].split(" "))),
@@ -87,10 +87,10 @@ class Catalogue:
         self.roles = {OWNER: OWNER_ROLE}
 
     @cached_property
-    def of_people(self) -> dict[str, Relation]:
+    def of_people(self) -> dict[str, CatalogRelation]:
         """The declared tables by their names in small letters."""
         return {
-            name.lower(): Relation(
+            name.lower(): CatalogRelation(
                 self.schema, name, self.tables[name], "r", self.tables[name] + 2, self.tables[name] + 1,
                 tuple((column, KINDS.get(kind or "", TEXT), False) for column, kind, _, _ in columns),
             )

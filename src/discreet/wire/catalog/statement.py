@@ -24,8 +24,8 @@ from discreet.wire.catalog.relations import (
     NUMERIC,
     OID,
     TEXT,
+    CatalogRelation,
     Catalogue,
-    Relation,
 )
 
 LONGEST, DEEPEST = 100_000, 150
@@ -40,7 +40,7 @@ class Refusal(Exception):
         self.code, self.message, self.fix = code, message, fix
 
 
-class Elsewhere(Exception):
+class NotOfCatalog(Exception):
     """The statement is not about the catalogue."""
 
 
@@ -58,7 +58,7 @@ class Facts:
 
 
 @dataclass
-class Written:
+class EngineStatement:
     """A statement for the child's engine, with the columns of its answer as far as they are known from the tree, the
     types of its parameters, and what it sets."""
 
@@ -142,7 +142,7 @@ def _with_quoted_names(text: str) -> str:
     return text
 
 
-class Statement:
+class CatalogStatement:
     """One statement over one catalogue."""
 
     def __init__(self, catalogue: Catalogue, text: str, values: Sequence[str | None] | None, facts: Facts) -> None:
@@ -163,10 +163,10 @@ class Statement:
         self._tree: exp.Expr = trees[0]
 
     def _unknown(self, message: str, fix: str) -> Exception:
-        return Refusal("catalog", message, fix) if self._about else Elsewhere()
+        return Refusal("catalog", message, fix) if self._about else NotOfCatalog()
 
-    def written(self) -> Written:
-        """The statement for the child. Raises Elsewhere where it is not about the catalogue, and Refusal."""
+    def written(self) -> EngineStatement:
+        """The statement for the child. Raises NotOfCatalog where it is not about the catalogue, and Refusal."""
         self._simplify()
         self._check_relations()
         self._check_nodes()
@@ -181,13 +181,15 @@ class Statement:
         tree = changed(self._tree, self._rewritten)
         text = tree.sql(dialect="duckdb", unsupported_level=sqlglot.ErrorLevel.IGNORE, copy=False)
         most = max(self._parameters, default=0)
-        return Written(text, columns, [self._parameters.get(place, TEXT) for place in range(1, most + 1)], self._sets)
+        return EngineStatement(
+            text, columns, [self._parameters.get(place, TEXT) for place in range(1, most + 1)], self._sets
+        )
 
     def probed(self) -> list[tuple[str, int | None]]:
         """Names and types of the columns of a statement that gives no row, also of one that reads declared tables: it
-        is never run. Types that are not known are None. Raises Elsewhere where it may give a row, and Refusal."""
+        is never run. Types that are not known are None. Raises NotOfCatalog where it may give a row, and Refusal."""
         if not gives_no_row(self._tree) or any(one.args.get("into") for one in self._tree.find_all(exp.Select)):
-            raise Elsewhere
+            raise NotOfCatalog
         self._of_people = True
         self._simplify()
         calls = (node for node in self._tree.find_all(exp.Func) if type(node).__name__ not in _DIRECT)
@@ -250,7 +252,7 @@ class Statement:
         if not others:
             return
         if not of_catalogue:
-            raise Elsewhere
+            raise NotOfCatalog
         name = others[0].name
         if any(name.lower() == one.lower() for one in self._catalogue.tables):
             raise Refusal(
@@ -265,7 +267,7 @@ class Statement:
             "pg_catalog and information_schema have others",
         )
 
-    def _relation(self, table: exp.Table) -> Relation | None:
+    def _relation(self, table: exp.Table) -> CatalogRelation | None:
         if table.catalog and table.catalog.lower() != self._facts.database.lower():
             return None
         if self._of_people and table.db.lower() in ("", self._catalogue.schema.lower()):
@@ -280,7 +282,7 @@ class Statement:
                 name = called(node)
                 if name not in functions.KNOWN:
                     if not self._about:
-                        raise Elsewhere
+                        raise NotOfCatalog
                     raise Refusal("catalog_function", f"function {name[:60]}() cannot be asked here", "leave it out")
             elif kind not in _NODES and kind not in _DIRECT:
                 raise self._unknown(f"{kind} cannot be asked of the catalogue", "write it more simply")

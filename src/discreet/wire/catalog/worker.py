@@ -17,8 +17,17 @@ import duckdb
 from discreet.engines.answers import answering
 from discreet.engines.child import held
 from discreet.wire.catalog import functions
-from discreet.wire.catalog.relations import INT2VECTOR, OIDVECTOR, OWNER, OWNER_ROLE, USER, Catalogue, Relation, Row
-from discreet.wire.catalog.statement import Elsewhere, Facts, Refusal, Statement, moment
+from discreet.wire.catalog.relations import (
+    INT2VECTOR,
+    OIDVECTOR,
+    OWNER,
+    OWNER_ROLE,
+    USER,
+    CatalogRelation,
+    Catalogue,
+    Row,
+)
+from discreet.wire.catalog.statement import CatalogStatement, Facts, NotOfCatalog, Refusal, moment
 
 MEMORY = 768 << 20
 """Bytes of address space beside what the program takes."""
@@ -126,7 +135,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     limit = held() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    answering(Worker, _failed)
+    answering(CatalogWorker, _failed)
 
 
 def prepare() -> None:
@@ -140,7 +149,7 @@ def _failed(_operation: str, error: Exception) -> dict[str, Any]:
     return {"wrong": ["catalog", "the catalogue cannot answer this statement", "write it more simply"]}
 
 
-class Worker:
+class CatalogWorker:
     """One statement after another, on one database that no statement changes."""
 
     def __init__(self) -> None:
@@ -159,16 +168,16 @@ class Worker:
     def _probed(self, text: str, facts: dict[str, Any]) -> dict[str, Any]:
         assert self._catalogue is not None
         try:
-            return {"columns": Statement(self._catalogue, text, None, Facts(now=moment(), **facts)).probed()}
-        except (Elsewhere, Refusal, RecursionError):
+            return {"columns": CatalogStatement(self._catalogue, text, None, Facts(now=moment(), **facts)).probed()}
+        except (NotOfCatalog, Refusal, RecursionError):
             return {"elsewhere": True}
 
     def _answer(self, text: str, values: Sequence[str | None] | None, facts: dict[str, Any]) -> dict[str, Any]:
         assert self._catalogue is not None
         known = Facts(now=moment(), **facts)
         try:
-            written = Statement(self._catalogue, text, values, known).written()
-        except Elsewhere:
+            written = CatalogStatement(self._catalogue, text, values, known).written()
+        except NotOfCatalog:
             return {"elsewhere": True}
         except Refusal as refusal:
             return {"wrong": list(refusal.args)}
@@ -393,7 +402,7 @@ def _made(catalogue: Catalogue) -> duckdb.DuckDBPyConnection:
     return database
 
 
-def _created(catalogue: Catalogue, relation: Relation) -> str:
+def _created(catalogue: Catalogue, relation: CatalogRelation) -> str:
     schema = "pg" if relation.schema == "pg_catalog" else "info"
     columns = ", ".join(f'"{name}" {catalogue.stored(kind)}' for name, kind, _ in relation.columns)
     return f'CREATE TABLE {schema}."{relation.name}" ({columns})'

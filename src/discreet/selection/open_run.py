@@ -14,7 +14,7 @@ from discreet.sql import Question
 Reply = TypeVar("Reply", bool, int)
 
 
-class Measuring(Protocol):
+class DoorRun(Protocol):
     """The door's side of a run."""
 
     @property
@@ -27,7 +27,7 @@ class OpenRun(Generic[Reply]):
     """A run that questions are asked of one at a time, also by several threads. `method` is the curator's method that
     opened it, `word` what its replies are called where they are stored."""
 
-    def __init__(self, measuring: Measuring, method: str, word: str) -> None:
+    def __init__(self, measuring: DoorRun, method: str, word: str) -> None:
         self._measuring, self._method, self._word = measuring, method, word
         self._given: list[tuple[str, Reply]] = []
         self._closed = False
