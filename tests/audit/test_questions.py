@@ -19,8 +19,8 @@ from discreet.audit import audit, questions
 from discreet.audit.attack import Attack
 from discreet.audit.claims import FALSE_ALARM, Result
 from discreet.audit.made_up import Stage
-from discreet.audit.questions import AskedAggregate, asked_of, of_declaration, typed
-from discreet.audit.targets import run
+from discreet.audit.questions import AskedAggregate, _whole, asked_of, of_declaration, typed
+from discreet.audit.targets import ComputedAttack, run
 from discreet.catalog import Declaration, Table, declare, read
 from discreet.engines.duckdb.driver import DuckDB
 from discreet.mechanisms import Gaussian
@@ -140,6 +140,45 @@ def test_a_group_more_than_is_paid_for_from_outside(stage: Stage, monkeypatch: p
     question = AskedAggregate("COUNT(DISTINCT who)", (column("city"),))
     attack = Attack("t", stage, table, measurement(lower(question.text(table), known).plan, ONE))
     assert findings(attack, 6_000, "sampled")
+
+
+def chain() -> Declaration:
+    """Items of orders of customers, who are persons by another column than the one that orders refer to."""
+    known: dict[str, Any] = {
+        "customers": {"person": "who", "one_row_per_person": True, "columns": {"id": {"type": "integer"}}},
+        "orders": {"person": "customer -> customers.id", "rows_per_person": 2, "columns": {"number": {"type": "text"}}},
+        "items": {"person": "order -> orders.number", "rows_per_person": 5, "columns": {"order": {"type": "text"}}},
+    }
+    known["customers"]["columns"] |= {"who": {"type": "text"}}
+    known["orders"]["columns"] |= {"customer": {"type": "integer"}, "day": {"type": "date"}}
+    known["items"]["columns"] |= {"kind": {"type": "text", "values": ["a", "b"]}, "age": COLUMNS["age"]}
+    tables = {name: {"source": "nowhere.csv", **one} for name, one in known.items()}
+    return declare({"budget": {"epsilon": 1, "delta": Fraction(1, 10**6)}, "tables": tables})
+
+
+def changes_along_a_path(stage: Stage) -> dict[str, Result]:
+    """The largest exact loss of each question with Laplace noise on the chain."""
+    targets = of_declaration(chain(), stage, 40, 100, each=False)
+    results = [one.compute() for one in targets if isinstance(one, ComputedAttack)]
+    return {one.subject: one for one in results if one.claim.mu is None}
+
+
+def test_tables_whose_persons_are_found_along_a_path(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each kind of question passes and reaches its claim, and is found where limits are left out."""
+    found = changes_along_a_path(stage)
+    assert not [one for one in found.values() if one.broken]
+    for subject in ("orders: COUNT(*)", "items: COUNT(*)", "items: SUM(age)", "items: COUNT(*) by kind"):
+        assert found[subject].found == pytest.approx(found[subject].claim.amount, rel=0.01)
+    monkeypatch.setattr(windows, "kept", lambda *_: exp.true())
+    monkeypatch.setattr(compiler, "_limited", lambda *given: given[0])
+    found = changes_along_a_path(stage)
+    assert {"orders: COUNT(*)", "items: COUNT(*)"} <= {one.subject for one in found.values() if one.broken}
+
+
+def test_whole_questions_along_a_path(stage: Stage) -> None:
+    known = chain()
+    whole = _whole(known, stage, known.tables["items"], AskedAggregate("COUNT(*)"), 10)
+    assert not whole.attack(FALSE_ALARM).broken
 
 
 @pytest.mark.parametrize("question", [COUNT, SUM, MEAN, PERSONS])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import datetime
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -20,7 +20,9 @@ from typing import Any
 from discreet.catalog import Column, EngineLimits, Source, SourceKind, Table, Type
 from discreet.engines import chosen
 from discreet.engines.protocol import Row
-from discreet.trusted.ring_a.nodes import Aggregate
+from discreet.trusted.ring_a.nodes import Aggregate, Scan
+from discreet.trusted.ring_a.table import Relation, as_table
+from discreet.trusted.ring_b.relations import Attributed, Base
 
 MOST = 400
 """A made-up person has at most about so many rows and groups. Larger bounds are not reached."""
@@ -76,13 +78,17 @@ class Stage:
         return replace(table, source=Source(SourceKind.CSV, path))
 
     def made_up(self, table: Table, keys: tuple[str, ...], persons: int, person: ExtremePerson | None) -> Table:
-        """The crowd, with one extreme person or without, in the engine: each such table once."""
+        """The crowd, with one extreme person or without, in the engine: each such table once. Where the persons of a
+        table are found along a path, so are the tables there."""
         wanted = table.name, keys, persons, person
         if wanted not in self._known:
-            rows = crowd(table, keys, persons)
-            if person is not None:
-                rows += rows_of(table, keys, person)
-            self._known[wanted] = self.load(self.write(table, rows))
+            bases = {one.name: one for one in table.bases}
+            first = table if table.relation is None else _first(table.relation)
+            rows = rows_along(bases, first, keys, persons, person)
+            loaded = {name: self.load(self.write(bases[name], rows[name])) for name in bases}
+            self._known[wanted] = (
+                loaded[table.name] if table.relation is None else as_table(_over(table.relation, loaded))
+            )
         return self._known[wanted]
 
     def load(self, table: Table) -> Table:
@@ -95,7 +101,7 @@ class Stage:
 
     def run(self, plan: Aggregate, table: Table) -> list[Row]:
         """The exact totals of made-up rows, with a fresh salt."""
-        return self._engine.run(plan, table)
+        return self._engine.run(_on(plan, table), table)
 
     def close(self) -> None:
         self._engine.close()
@@ -108,6 +114,47 @@ class Stage:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _first(relation: Relation) -> Table:
+    """The table that a path begins at."""
+    if isinstance(relation, Attributed):
+        return relation.child.table
+    if isinstance(relation, Base):
+        return relation.table
+    raise TypeError("a path leads through declared tables")
+
+
+def _over(relation: Relation, loaded: Mapping[str, Table]) -> Relation:
+    """The same path over other tables."""
+    table = loaded[_first(relation).name]
+    if not isinstance(relation, Attributed):
+        return Base.of(table)
+    owner = _over(relation.owner, loaded)
+    return replace(relation, child=Base.of(replace(table, path=(_first(owner).name, relation.target))), owner=owner)
+
+
+def _on(node: Any, table: Table) -> Any:
+    """The same plan over a table of another name."""
+    if isinstance(node, Scan):
+        return replace(node, table=table.name, relation=table.relation)
+    return replace(node, child=_on(node.child, table))
+
+
+def rows_along(
+    tables: Mapping[str, Table], table: Table, keys: Sequence[str], persons: int, person: ExtremePerson | None
+) -> dict[str, list[Record]]:
+    """The rows of the crowd and of the one person, if any; and where whose rows these are is told along a path, those
+    of the tables that it leads through: a row for each person, with the key that the person's rows refer to."""
+    found = {table.name: crowd(table, keys, persons) + ([] if person is None else rows_of(table, keys, person))}
+    names = [*range(1, persons + 1), 0]
+    while table.path is not None:
+        name, key = table.path
+        table = tables[name]
+        kind = next(column for column in table.columns if column.name == key)
+        rows = crowd(table, (), persons) + ([] if person is None else rows_of(table, (), person)[:1])
+        found[name] = [{**row, key: _name(kind, who)} for row, who in zip(rows, names, strict=False)]
+    return found
 
 
 def crowd(table: Table, keys: Sequence[str], persons: int) -> list[Record]:

@@ -13,7 +13,7 @@ from typing import Any
 from discreet.audit.attack import Attack
 from discreet.audit.claims import Claim
 from discreet.audit.events import Feature, answered, kind
-from discreet.audit.made_up import GROUPS, ExtremePerson, Stage, crowd, rows_of
+from discreet.audit.made_up import GROUPS, ExtremePerson, Stage, rows_along
 from discreet.audit.targets import Late, SampledAttack, Target
 from discreet.catalog import Budget, Column, Declaration, Table
 from discreet.curator import Curator
@@ -22,7 +22,8 @@ from discreet.plan.measurement import Price
 from discreet.plan.split import measurement
 from discreet.release import Release
 from discreet.sql import lower
-from discreet.trusted.ring_a.table import Type
+from discreet.trusted.ring_a.nodes import scan_of
+from discreet.trusted.ring_a.table import Type, as_table
 
 PUBLIC = Price(Fraction(1))
 GAUSSIAN = Price(Fraction(1), Fraction(1, 100))
@@ -86,7 +87,7 @@ def _every(table: Table) -> Iterator[AskedAggregate]:
     for grouping in groupings:
         shape = tuple((key.type, key.keys() is None) for key in grouping)
         yield AskedAggregate("COUNT(*)", grouping, ("rows", shape))
-        if table.person is not None:
+        if table.person is not None and table.path is None:  # a path begins at a key, not at a person
             yield AskedAggregate(f"COUNT(DISTINCT {_quoted(table.person)})", grouping, ("persons", shape))
         if not single:
             yield AskedAggregate(f"COUNT(*, {BOUNDS} => (0, 2))", grouping, ("bounded", shape))
@@ -117,8 +118,8 @@ def of_declaration(declaration: Declaration, stage: Stage, draws: int, asks: int
         for question in questions:
             for price in (PRIVATE,) if question.private else (PUBLIC, GAUSSIAN) if question.keys else (PUBLIC,):
                 plan = lower(question.text(table), declaration).plan
-                priced = measurement(plan, price)
-                attack = Attack(question.name(table), stage, table, priced)
+                priced, along = measurement(plan, price), scan_of(plan.root).relation
+                attack = Attack(question.name(table), stage, table if along is None else as_table(along), priced)
                 if price is GAUSSIAN and attack.claim.mu is None:
                     continue  # Laplace noise was better at this price too
                 found += attack.targets(draws)
@@ -142,12 +143,11 @@ def _answerable(question: AskedAggregate, table: Table, declaration: Declaration
 def _whole(declaration: Declaration, stage: Stage, table: Table, question: AskedAggregate, asks: int) -> SampledAttack:
     """Whole questions to two curators over made-up neighbours: ledger in memory, engine, door, release and all."""
     keys = [key.name for key in question.keys]
-    base = crowd(table, keys, 8)
-    mine = rows_of(table, keys, ExtremePerson(groups=GROUPS[2] if keys else GROUPS[0]))
     delta = PLENTY.keys_delta / (2 * asks) if question.private else Fraction(0)
     curators = []
-    for rows in (base, base + mine):
-        tables = {table.name: stage.write(table, rows)}
+    for person in (None, ExtremePerson(groups=GROUPS[2] if keys else GROUPS[0])):
+        rows = rows_along(declaration.tables, table, keys, 8, person)
+        tables = {name: stage.write(declaration.tables[name], rows[name]) for name in rows}
         made_up = replace(declaration, tables=tables, budget=PLENTY, analysts={}, ledger=None, file=None)
         curators.append(Curator.of(made_up))
     numbers, times = count(), ([], [])  # type: tuple[count[int], tuple[list[float], list[float]]]
