@@ -271,6 +271,31 @@ def test_rows_that_cannot_be_are_never_made() -> None:
         assert not (row["well"] is False and row["sex"] == "F")
 
 
+def test_rows_without_a_value_that_cannot_be_are_never_made() -> None:
+    """NULL in a column with values, a boolean one and one with bounds; elsewhere it stays."""
+    rng, count = np.random.default_rng(2), 3000
+    known = [True, False, None]
+    frame = pd.DataFrame(
+        {
+            "sex": rng.choice(["F", "M"], count),
+            "kind": rng.choice(np.array(["a", "b", None], object), count),
+            "well": [known[int(one)] for one in rng.integers(0, 3, count)],
+            "age": pd.array([None if one > 70 else int(one) for one in rng.integers(0, 100, count)], "Int64"),
+        }
+    )
+    columns = {"sex": ["F", "M"], "kind": {"type": "text", "values": ["a", "b"]}, "well": bool}
+    columns["age"] = {"type": "integer", "min": 0, "max": 99}
+    rules = [{"sex": "F", "kind": None}, {"sex": "M", "well": None, "kind": "a"}, {"sex": "F", "age": [None, 3]}]
+    table = discreet.Table(frame, one_row_per_person=True, columns=columns, impossible=rules)
+    with discreet.Curator({"t": table}, epsilon=9, delta=1e-4) as holder:
+        rows = holder.publish("t", epsilon=4, rows=3000).rows
+    for row in rows:
+        assert not (row["sex"] == "F" and (row["kind"] is None or row["age"] is None or row["age"] == 3))
+        assert not (row["sex"] == "M" and row["kind"] == "a" and row["well"] is None)
+    for name in ("kind", "well", "age"):
+        assert sum(row["sex"] == "M" and row[name] is None for row in rows) > 100
+
+
 def test_rules_that_leave_nothing_are_refused_before_anything_is_spent() -> None:
     with curator(people(30), impossible=[{"sex": ["F", "M"]}]) as holder:
         with pytest.raises(QuestionError):

@@ -457,7 +457,8 @@ def coded(one: PublishedColumn, cuts: Sequence[Fraction], rules: Sequence[Condit
 def _ends(along: NumberLine, rule: Condition) -> list[Fraction]:
     unit = along.least
     if rule.values is not None:
-        return [end for value in rule.values for end in (along.place(value), along.place(value) + unit)]
+        said = [along.place(value) for value in rule.values if value is not None]
+        return [end for place in said for end in (place, place + unit)]
     assert rule.minimum is not None
     assert rule.maximum is not None
     return [along.place(rule.minimum), along.place(rule.maximum) + unit]
@@ -485,6 +486,8 @@ def zeros(
 def _meets(one: ListedCells | Binned, condition: Condition, along: NumberLine | None) -> NDArray[np.bool_]:
     """The cells of a column all of whose values meet a condition."""
     meets = np.zeros(one.size, bool)
+    if one.null:  # the last cell
+        meets[-1] = condition.values is not None and None in condition.values
     if isinstance(one, ListedCells):
         assert condition.values is not None
         for place, value in enumerate(one.values):
@@ -495,9 +498,8 @@ def _meets(one: ListedCells | Binned, condition: Condition, along: NumberLine | 
     unit = along.least
     for place, (low, high) in enumerate(itertools.pairwise(ends)):
         if condition.values is not None:
-            meets[place] = any(
-                along.place(value) <= low and high <= along.place(value) + unit for value in condition.values
-            )
+            said = [along.place(value) for value in condition.values if value is not None]
+            meets[place] = any(start <= low and high <= start + unit for start in said)
         else:
             assert condition.minimum is not None
             assert condition.maximum is not None
