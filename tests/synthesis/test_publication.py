@@ -184,6 +184,13 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"target": ""}, "target is not a column of the synthetic table"),
     ({"target": "age", "columns": ["sex", "well"]}, "target is not a column of the synthetic table"),
     ({"target": "SCORE"}, "score cannot be published: its bounds are not declared"),
+    ({"target": "wel"}, "'wel' is none → name one of sex, age, income, born, seen, well"),
+    ({"target": "age", "columns": ["sex", "well"]}, "'age' is none → name one of sex, well"),
+    ({"workload": [["sex", "wel"]], "columns": ["sex", "well"]}, "'wel' is none → name one of sex, well"),
+    ({"workload": [["sex", "score"]]}, "'score' is none → name one of sex, age"),
+    ({"table": {"people"}}, 'a set of names has no order → give a list: write publish(["patients", '),
+    ({"table": ["people"]}, 'name one table, publish("people"); or at least two'),
+    ({"table": []}, 'a list of at least two tables → name one table, publish("patients"); or at least two'),
     ({"target": 5}, "target is not the name of a column"),
     ({"target": ["sex"]}, "target is not the name of a column"),
     ({"target": "sex", "method": "mst"}, "method says otherwise"),
@@ -298,7 +305,7 @@ def test_rows_without_a_value_that_cannot_be_are_never_made() -> None:
 
 def test_rules_that_leave_nothing_are_refused_before_anything_is_spent() -> None:
     with curator(people(30), impossible=[{"sex": ["F", "M"]}]) as holder:
-        with pytest.raises(QuestionError):
+        with pytest.raises(QuestionError, match="what is declared impossible leaves no row possible → take a rule out"):
             holder.publish("people", epsilon=1, columns=["sex", "well"])
         assert holder.budget.used == 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
@@ -489,6 +489,7 @@ class Curator(Requesting):
         EngineError (the price stays charged), LedgerError.
         """
         from discreet.synthesis.publication import PublishOptions, hold_without_totals, publication
+        from discreet.synthesis.related import neither
         from discreet.synthesis.run import published
         from discreet.synthesis.synthetic import Synthetic
         from discreet.trusted.ring_c.marginals import Declaring
@@ -497,6 +498,8 @@ class Curator(Requesting):
         account = one._balances.of(analyst)
         if tell is not None and not callable(tell):
             raise refused("tell", "tell must be callable", "tell", "write tell=print")
+        if isinstance(table, Set):
+            raise neither(table)
         if isinstance(table, list | tuple):
             said = {
                 "rows": rows,
