@@ -211,6 +211,23 @@ def test_bad_calls_are_refused_and_cost_nothing(said: dict[str, Any], words: str
         assert holder.budget.used == 0
 
 
+@pytest.mark.parametrize("said", [{}, {"delta": "1e-9"}])
+def test_a_price_below_the_least_says_which_epsilon_is_taken(said: dict[str, Any]) -> None:
+    """Of a large budget the least price of noise is large, too: what is named is taken, and little less is not."""
+    with curator(people(20), epsilon=100) as holder:
+        asked = {"table": "people", "columns": ["sex", "age", "town"], **said}
+        with pytest.raises(QuestionError, match="less than the least price of a measurement → write epsilon = ") as no:
+            holder.publish(**asked, epsilon="0.01")
+        told = Fraction(no.value.fix.split()[3].rstrip(","))
+        assert (no.value.code, no.value.where) == ("price", "epsilon")
+        assert Fraction(1, 50) < told < 2
+        with pytest.raises(QuestionError, match="least price"):
+            holder.publish(**asked, epsilon=told * Fraction(98, 100))
+        assert holder.budget.used == 0
+        holder.publish(**asked, epsilon=told)
+        assert holder.budget.used > 0
+
+
 def test_a_key_is_no_target() -> None:
     frame = people(20)
     columns = {"sex": {"type": "text", "values": ["F", "M"]}, "name": {"type": "text"}}

@@ -306,6 +306,17 @@ def _away(one: Counter[Any], two: Counter[Any]) -> float:
     return sum(abs(one[key] - two[key]) for key in {*one, *two})
 
 
+def test_a_price_below_the_least_says_which_epsilon_is_taken() -> None:
+    with curator(shop(20), epsilon=100) as holder:
+        with pytest.raises(QuestionError, match="less than the least price of a measurement → write epsilon = ") as no:
+            holder.publish(NAMES, epsilon="0.01")
+        told = Fraction(no.value.fix.split()[3].rstrip(","))
+        with pytest.raises(QuestionError, match="least price"):
+            holder.publish(NAMES, epsilon=told * Fraction(98, 100))
+        assert holder.budget.used == 0
+        assert holder.publish(NAMES, epsilon=told).charged
+
+
 def test_no_table_has_a_row_without_a_value_where_none_can_be() -> None:
     known, told = shop(300), said(6, 20)
     for name, rows in known.items():
