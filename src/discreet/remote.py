@@ -219,7 +219,7 @@ class RemoteCurator:
             fix = "leave like out, or publish where the table lies"
             raise refused("like", "a service publishes afresh, and continues no earlier release", "like", fix)
         if not isinstance(table, str | list | tuple):
-            raise neither()
+            raise neither(table)
         how = None if method == "adaptive" else method
         said = {"table": table, "rows": rows, "method": how, "columns": columns, "bins": bins, "workload": workload}
         priced = {"target": target, "epsilon": _number(epsilon), "delta": _number(delta), "part": part}

@@ -14,6 +14,9 @@ COLUMNS = {
     "sex": {"type": "text", "values": ["F", "M"]},
     "age": {"type": "integer", "min": 0, "max": 120},
     "well": {"type": "boolean"},
+    "weight": {"type": "number", "min": 0, "max": 300},
+    "kind": {"type": "text", "values": ["a", "b"], "nulls": False},
+    "odd": {"type": "text", "values": ["(none)", "b"]},
     "free": {"type": "text"},
 }
 
@@ -32,6 +35,34 @@ def test_rules_are_read() -> None:
     )
 
 
+def test_null_is_named_as_in_totals() -> None:
+    """None in Python, a word where there is no None; in a column that has the word as a value it is that."""
+    rules = declared([{"sex": "F", "age": None}, {"well": "(none)", "sex": ["M", None]}, {"odd": ["(none)", None]}])
+    assert rules == (
+        (Condition("sex", ("F",)), Condition("age", (None,))),
+        (Condition("well", (None,)), Condition("sex", ("M", None))),
+        (Condition("odd", ("(none)", None)),),
+    )
+
+
+def test_an_example_is_in_the_language_of_the_declaration() -> None:
+    """Also where one mapping stands in another."""
+    table = {"source": "t.csv", "one_row_per_person": True, "columns": COLUMNS}
+    for raw, toml, python in (
+        ({"impossible": "sex"}, "{ age = { max = 15 }, married = [", '{"age": {"max": 15}, "married": ['),
+        (
+            {"totals": "sex"},
+            'totals = [{ by = ["sex"], counts = { Female',
+            'totals=[{"by": ["sex"], "counts": {"Female',
+        ),
+    ):
+        for words, in_python in ((toml, False), (python, True)):
+            with pytest.raises(DeclarationError) as error:
+                declare({"budget": {"epsilon": 1}, "tables": {"t": table | raw}}, python=in_python)
+            assert words in error.value.fix
+            assert ("true" in error.value.fix.replace("True", "")) is (not in_python and "impossible" in raw)
+
+
 @pytest.mark.parametrize(
     ("rules", "words"),
     [
@@ -40,9 +71,15 @@ def test_rules_are_read() -> None:
         ([{"colour": "red"}], "colour is not declared"),
         ([{"sex": "X"}], "not declared"),
         ([{"sex": []}], "not declared"),
-        ([{"sex": {"min": 1}}], "a range is"),
-        ([{"age": {"least": 1}}], "a range is"),
-        ([{"age": {}}], "a range is"),
+        ([{"sex": {"min": 1}}], "a range has min, max or both"),
+        ([{"age": {"least": 1}}], "a range has min, max or both"),
+        ([{"age": {}}], "a range has min, max or both"),
+        ([{"age": {"min": 30, "max": 10}}], "no value of age lies from 30 to 10 → write the smaller one as min"),
+        ([{"age": {"min": 130}}], "no value of age lies from 130 to 120 → write one that lies within its bounds"),
+        ([{"weight": {"min": 9.5, "max": 0.5}}], "no value of weight lies from 9.5 to 0.5"),
+        ([{"kind": None}], "kind is declared to have no NULL → leave NULL out"),
+        ([{"sex": "F", "kind": ["a", "(none)"]}], "impossible[0].kind: kind is declared to have no NULL"),
+        ([{"odd": [None, "(other)"]}], "it names a value that is not declared"),
         ([{"age": "old"}], "not a valid integer"),
         ([{"free": "x"}], "neither values nor bounds"),
         ([{3: "x"}], "3 is not declared"),

@@ -128,6 +128,8 @@ CONTRADICTIONS: list[tuple[Any, Any, str]] = [
     ),
     ([SEX], [{"sex": "M", "weight": {"max": 80}}, {"sex": "M", "weight": {"min": 80}}], "no table can be found"),
     ([SEX], [{"sex": "M", "job": [1, 2]}], "no table can be found"),
+    ([{**SEX, "counts": {"F": 1, "M": 2, "(none)": 3}}], [{"sex": None}], "3 rows are (none), which is impossible"),
+    ([SEX], [{"sex": "M", "well": [True, False]}, {"sex": "M", "well": None}], "no table can be found"),
     # of three pairs, each two agree: what they say of the third follows
     (
         [
@@ -146,7 +148,16 @@ def test_totals_that_nothing_possible_has_are_refused(totals: Any, impossible: A
     assert words in fault(totals, impossible)
 
 
+def test_null_of_a_column_with_bounds_is_the_last_way_out() -> None:
+    columns = {**COLUMNS, "weight": {"type": "number", "min": 0, "max": 200}}
+    rules = [{"sex": "M", "weight": {"max": 80}}, {"sex": "M", "weight": {"min": 80}}]
+    assert declared([SEX], rules, columns=columns)
+    assert "no table can be found" in fault([SEX], [*rules, {"sex": "M", "weight": None}], columns=columns)
+    assert declared([SEX], [{"sex": "M", "weight": [None, 7]}], columns=columns)
+
+
 POSSIBLE: list[tuple[Any, Any]] = [
+    ([SEX], [{"sex": "M", "well": [True, False]}]),
     ([SEX, {**PREGNANT, "counts": {True: 3, False: 4}}], [{"sex": "M", "pregnant": True}]),
     ([SEX], [{"sex": "M", "age": {"max": 50}}, {"sex": "M", "age": {"min": 52}}]),
     (
@@ -179,6 +190,6 @@ def test_what_cannot_be_solved_is_said_to_be_too_large() -> None:
 
 def test_in_python_the_remedy_is_in_its_words() -> None:
     table = {"source": "t.csv", "one_row_per_person": True, "columns": COLUMNS, "totals": "sex"}
-    with pytest.raises(DeclarationError, match=r'totals=\[\{"by": \["sex"\], "counts": \{ "Female": 10771') as error:
+    with pytest.raises(DeclarationError, match=r'totals=\[\{"by": \["sex"\], "counts": \{"Female": 10771') as error:
         declare({"budget": {"epsilon": 1}, "tables": {"t": table}}, python=True)
     assert "counts =" not in str(error.value)

@@ -184,6 +184,13 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"target": ""}, "target is not a column of the synthetic table"),
     ({"target": "age", "columns": ["sex", "well"]}, "target is not a column of the synthetic table"),
     ({"target": "SCORE"}, "score cannot be published: its bounds are not declared"),
+    ({"target": "wel"}, "'wel' is none → name one of sex, age, income, born, seen, well"),
+    ({"target": "age", "columns": ["sex", "well"]}, "'age' is none → name one of sex, well"),
+    ({"workload": [["sex", "wel"]], "columns": ["sex", "well"]}, "'wel' is none → name one of sex, well"),
+    ({"workload": [["sex", "score"]]}, "'score' is none → name one of sex, age"),
+    ({"table": {"people"}}, 'a set of names has no order → give a list: write publish(["patients", '),
+    ({"table": ["people"]}, 'name one table, publish("people"); or at least two'),
+    ({"table": []}, 'a list of at least two tables → name one table, publish("patients"); or at least two'),
     ({"target": 5}, "target is not the name of a column"),
     ({"target": ["sex"]}, "target is not the name of a column"),
     ({"target": "sex", "method": "mst"}, "method says otherwise"),
@@ -202,6 +209,23 @@ def test_bad_calls_are_refused_and_cost_nothing(said: dict[str, Any], words: str
             holder.publish(**asked)
         assert words in str(error.value)
         assert holder.budget.used == 0
+
+
+@pytest.mark.parametrize("said", [{}, {"delta": "1e-9"}])
+def test_a_price_below_the_least_says_which_epsilon_is_taken(said: dict[str, Any]) -> None:
+    """Of a large budget the least price of noise is large, too: what is named is taken, and little less is not."""
+    with curator(people(20), epsilon=100) as holder:
+        asked = {"table": "people", "columns": ["sex", "age", "town"], **said}
+        with pytest.raises(QuestionError, match="less than the least price of a measurement → write epsilon = ") as no:
+            holder.publish(**asked, epsilon="0.01")
+        told = Fraction(no.value.fix.split()[3].rstrip(","))
+        assert (no.value.code, no.value.where) == ("price", "epsilon")
+        assert Fraction(1, 50) < told < 2
+        with pytest.raises(QuestionError, match="least price"):
+            holder.publish(**asked, epsilon=told * Fraction(98, 100))
+        assert holder.budget.used == 0
+        holder.publish(**asked, epsilon=told)
+        assert holder.budget.used > 0
 
 
 def test_a_key_is_no_target() -> None:
@@ -271,9 +295,34 @@ def test_rows_that_cannot_be_are_never_made() -> None:
         assert not (row["well"] is False and row["sex"] == "F")
 
 
+def test_rows_without_a_value_that_cannot_be_are_never_made() -> None:
+    """NULL in a column with values, a boolean one and one with bounds; elsewhere it stays."""
+    rng, count = np.random.default_rng(2), 3000
+    known = [True, False, None]
+    frame = pd.DataFrame(
+        {
+            "sex": rng.choice(["F", "M"], count),
+            "kind": rng.choice(np.array(["a", "b", None], object), count),
+            "well": [known[int(one)] for one in rng.integers(0, 3, count)],
+            "age": pd.array([None if one > 70 else int(one) for one in rng.integers(0, 100, count)], "Int64"),
+        }
+    )
+    columns = {"sex": ["F", "M"], "kind": {"type": "text", "values": ["a", "b"]}, "well": bool}
+    columns["age"] = {"type": "integer", "min": 0, "max": 99}
+    rules = [{"sex": "F", "kind": None}, {"sex": "M", "well": None, "kind": "a"}, {"sex": "F", "age": [None, 3]}]
+    table = discreet.Table(frame, one_row_per_person=True, columns=columns, impossible=rules)
+    with discreet.Curator({"t": table}, epsilon=9, delta=1e-4) as holder:
+        rows = holder.publish("t", epsilon=4, rows=3000).rows
+    for row in rows:
+        assert not (row["sex"] == "F" and (row["kind"] is None or row["age"] is None or row["age"] == 3))
+        assert not (row["sex"] == "M" and row["kind"] == "a" and row["well"] is None)
+    for name in ("kind", "well", "age"):
+        assert sum(row["sex"] == "M" and row[name] is None for row in rows) > 100
+
+
 def test_rules_that_leave_nothing_are_refused_before_anything_is_spent() -> None:
     with curator(people(30), impossible=[{"sex": ["F", "M"]}]) as holder:
-        with pytest.raises(QuestionError):
+        with pytest.raises(QuestionError, match="what is declared impossible leaves no row possible → take a rule out"):
             holder.publish("people", epsilon=1, columns=["sex", "well"])
         assert holder.budget.used == 0
 

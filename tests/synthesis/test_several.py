@@ -306,6 +306,41 @@ def _away(one: Counter[Any], two: Counter[Any]) -> float:
     return sum(abs(one[key] - two[key]) for key in {*one, *two})
 
 
+def test_a_price_below_the_least_says_which_epsilon_is_taken() -> None:
+    with curator(shop(20), epsilon=100) as holder:
+        with pytest.raises(QuestionError, match="less than the least price of a measurement → write epsilon = ") as no:
+            holder.publish(NAMES, epsilon="0.01")
+        told = Fraction(no.value.fix.split()[3].rstrip(","))
+        with pytest.raises(QuestionError, match="least price"):
+            holder.publish(NAMES, epsilon=told * Fraction(98, 100))
+        assert holder.budget.used == 0
+        assert holder.publish(NAMES, epsilon=told).charged
+
+
+def test_no_table_has_a_row_without_a_value_where_none_can_be() -> None:
+    known, told = shop(300), said(6, 20)
+    for name, rows in known.items():
+        words = ["red", "blue", None]
+        known[name] = rows.assign(
+            colour=[words[place % 3] for place in range(len(rows))],
+            well=[(True, None, False)[place // 3 % 3] for place in range(len(rows))],
+        )
+        told[name]["columns"] = {
+            **told[name]["columns"],
+            "colour": {"type": "text", "values": ["red", "blue"]},
+            "well": {"type": "boolean"},
+        }
+        told[name]["impossible"] = [*told[name].get("impossible", []), {"colour": [None, "red"], "well": None}]
+    tables = {name: discreet.Table(known[name], **told[name]) for name in NAMES}
+    with discreet.Curator(tables, epsilon=10, delta=1e-5, engine={"memory_gib": 4}) as holder:
+        release = holder.publish(NAMES, epsilon=8)
+    for name in NAMES:
+        rows = release.tables[name].rows
+        assert not any(row["colour"] != "blue" and row["well"] is None for row in rows)
+        assert any(row["colour"] is None for row in rows)
+        assert any(row["well"] is None for row in rows)
+
+
 @pytest.mark.parametrize("epsilon", some([1, 8], pytest.mark.power))
 def test_rows_that_cannot_be_are_never_made_below_others_either(epsilon: int) -> None:
     """Of two rules that meet in a column, so that what is drawn first decides what is left for the last."""

@@ -155,6 +155,16 @@ def test_bins_of_a_sum_are_refused_before_anything_is_spent() -> None:
         assert holder.budget.used == 0
 
 
+def test_a_sum_is_no_target_and_says_that_a_target_is_measured() -> None:
+    with curator(20) as holder:
+        with pytest.raises(
+            QuestionError, match="a target is a measured column, and cost is computed from others"
+        ) as no:
+            holder.publish("families", epsilon=1, target="COST")
+        assert no.value.fix.startswith("name one of paid, owed, children, ")
+        assert holder.budget.used == 0
+
+
 def test_a_sum_has_the_digits_of_its_parts_however_small_it_is_beside_them() -> None:
     money = {"type": "number", "min": -1_000_000_000, "max": 1_000_000_000, "step": 0.01, "nulls": False}
     frame = pd.DataFrame({"a": [999_999_999.99, 5.25] * 200, "b": [-999_999_999.26, -4.5] * 200})

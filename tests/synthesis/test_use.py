@@ -16,11 +16,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 import discreet
 from discreet.catalog import declare
+from discreet.cli import main
 from discreet.errors import LedgerError, QuestionError
 from discreet.synthesis.database import bounds_of
+from discreet.synthesis.place import place as place_of
 from discreet.synthesis.synthetic import Synthetic
 from discreet.synthesis.synthetic_tables import SyntheticTables
 from discreet.trusted.ring_a.table import Source, SourceKind, Table
@@ -305,6 +308,33 @@ def test_files_that_cannot_be_read_say_why(cells: Synthetic, tmp_path: Path) -> 
     path.write_text(json.dumps(plain), "utf-8")
     with pytest.raises(QuestionError, match="holds no published table"):
         discreet.published(path)
+
+
+def test_a_file_that_cannot_be_read_back_says_which_can(cells: Synthetic, tmp_path: Path) -> None:
+    for name in ("made.csv", "made.parquet", "made.duckdb"):
+        path = cells.save(tmp_path / name)
+        with pytest.raises(QuestionError, match=r"holds no published table → .*the \.json alone can be"):
+            discreet.published(path)
+    (tmp_path / "made.json").write_text("{}", "utf-8")
+    with pytest.raises(QuestionError) as refused:
+        discreet.published(tmp_path / "made.json")
+    assert "alone" not in refused.value.fix
+
+
+def test_a_saved_release_is_no_declaration_and_says_how_it_is_asked(cells: Synthetic, tmp_path: Path) -> None:
+    path = cells.save(tmp_path / "made.json")
+    told = CliRunner().invoke(main, ["ask", str(path), "SELECT COUNT(*) FROM t"])
+    assert told.exit_code
+    assert f'asked in Python: discreet.published("{path}").ask("SELECT …")' in str(told.exception)
+    (tmp_path / "made.yaml").write_text("{", "utf-8")
+    told = CliRunner().invoke(main, ["ask", str(tmp_path / "made.yaml"), "SELECT COUNT(*) FROM t"])
+    assert "published" not in str(told.exception)
+
+
+def test_the_endings_of_a_published_table_are_all_listed(cells: Synthetic, tmp_path: Path) -> None:
+    for save in (cells.save, place_of):
+        with pytest.raises(QuestionError, match=r"end it in \.csv, \.duckdb, \.html, \.json, \.parquet or \.xlsx"):
+            save(tmp_path / "made.foo")
 
 
 def test_a_table_may_have_any_name(cells: Synthetic, tmp_path: Path) -> None:

@@ -152,6 +152,37 @@ def test_the_best_alpha_has_the_least_bound() -> None:
     assert with_best_alpha(online, 10**7).bound(10**7) < online.theorem(10**7) * 10**7
 
 
+def with_delta(construction: OnlineMultiplicativeWeights, delta: float, rows: int) -> float:
+    """Three times the least α of Theorem 4.15, as a share of a public number of rows: what Theorem 3.28 gives for c =
+    4 ln|X|/α² answers of 2|Q| questions at (ε, δ)."""
+    epsilon, beta, size = float(construction.epsilon), float(construction.beta), math.log(construction.universe.size)
+    low, high = 1e-9, 1e9
+    for _ in range(200):
+        alpha = math.sqrt(low * high)
+        updates = 4 * size / alpha**2
+        width = math.log(2 * construction.questions) + math.log(4 * updates / beta)
+        width *= math.sqrt(updates * math.log(2 / delta)) * (math.sqrt(512) + 1) / epsilon
+        low, high = (low, alpha) if alpha * rows >= width else (alpha, high)
+    return 3 * high
+
+
+def test_the_pure_run_meets_the_theorem_with_delta_up_to_some_rows() -> None:
+    """Theorem 4.15 has no code: a run at pure ε has δ = 0. Its bound is within that theorem's error where rows are few,
+    and falls more slowly with them."""
+    online = OnlineMultiplicativeWeights(universe=universe(8), questions=500, alpha="0.3", epsilon=1, beta="0.05")
+    assert online.loss().keys_delta == 0
+    shares = {rows: with_best_alpha(online, rows).bound(rows) / rows for rows in (10**5, 10**6, 10**7, 10**8)}
+    theirs = {rows: with_delta(online, 1e-6, rows) for rows in shares}
+    assert [shares[rows] <= theirs[rows] for rows in shares] == [True, True, False, False]
+    printed = 2 + 32 * math.sqrt(2)  # as the book writes it
+    for rows, share in theirs.items():
+        inner = math.log(500) + math.log(32 * math.log(8) / ((share / 3) ** 2 * 0.05))
+        least = printed * math.sqrt(math.log(8) * math.log(2e6)) * inner / (share / 3 * rows)
+        assert share / 3 == pytest.approx(least)
+    assert shares[10**8] / shares[10**5] == pytest.approx(10 ** (-3 / 3), rel=0.3)  # n^(−1/3), but for logarithms
+    assert theirs[10**8] / theirs[10**5] == pytest.approx(10 ** (-3 / 2), rel=0.3)  # n^(−1/2)
+
+
 def test_what_the_theorem_takes_for_alpha_balances_its_bound() -> None:
     """Proposition 4.4 at the α of Theorem 4.5 is at most the latter's bound, twice that α."""
     of = queries(3, 20)

@@ -100,6 +100,8 @@ def read(path: str | Path) -> Declaration:
         raise DeclarationError([fault], code="unreadable", file=str(path)) from None
     except tomllib.TOMLDecodeError as error:
         fix = not_toml(str(error), path.read_text("utf-8")) if path.suffix == ".toml" else _NO_DECLARATION
+        if path.suffix.lower() == ".json":
+            fix += f'; a release that was saved is asked in Python: discreet.published("{path}").ask("SELECT …")'
         fault = Fault("file", f"it is not TOML: {error}", fix)
         raise DeclarationError([fault], code="toml", file=str(path)) from None
     except (ValueError, RecursionError):  # Python reads no number of over 4,300 digits

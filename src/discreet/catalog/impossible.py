@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, Protocol
 
 from discreet.catalog.model import Condition, Rules
+from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Column, Type, Value
 
+NONE = "(none)"
+"""Stands for NULL among the values of a column, where TOML has no word for it."""
 _FIX = 'write for example impossible = [{ sex = "M", pregnant = true }, { age = { max = 15 }, married = ["yes"] }]'
 _RANGE = {"min", "max"}
 
@@ -41,19 +45,42 @@ def _condition(reader: RuleReader, where: str, name: Any, said: Any, columns: tu
         reader.fault(where, "neither values nor bounds of this column are declared", "declare them, or leave it out")
         return None
     if isinstance(said, Mapping):
-        if not said or set(said) - _RANGE or column.values is not None or column.type is Type.BOOLEAN:
-            reader.fault(where, "a range is { min = …, max = … } of a column with bounds", _FIX)
-            return None
-        low, high = (reader.value(f"{where}.{end}", said.get(end), column.type) for end in ("min", "max"))
-        low, high = column.minimum if low is None else low, column.maximum if high is None else high
-        assert low is not None
-        assert high is not None
-        return Condition(column.name, None, low, high)
+        return _range(reader, where, column, said)
     listed = said if isinstance(said, list | tuple) else [said]
-    values = tuple(reader.value(where, value, column.type) for value in listed)
-    known = tuple(value for value in values if value is not None)
     declared = column.keys()
-    if not known or len(known) != len(listed) or (column.values is not None and not set(known) <= set(declared or ())):
+    plain = [one for one in listed if not _is_null(one, declared)]
+    if len(plain) < len(listed) and not column.nulls:
+        message = f"{column.name} is declared to have no NULL"
+        reader.fault(where, message, "leave NULL out: no synthetic row has it there")
+        return None
+    values = tuple(reader.value(where, value, column.type) for value in plain)
+    known = tuple(value for value in values if value is not None)
+    if not listed or len(known) != len(plain) or (column.values is not None and not set(known) <= set(declared or ())):
         reader.fault(where, "it names a value that is not declared", _FIX)
         return None
-    return Condition(column.name, known)
+    return Condition(column.name, (*known, *((None,) if len(plain) < len(listed) else ())))
+
+
+def _is_null(said: Any, declared: tuple[Value, ...] | None) -> bool:
+    """Whether it stands for NULL: None in Python, and a word in TOML, unless that is a value of the column."""
+    return said is None or (isinstance(said, str) and said == NONE and NONE not in (declared or ()))
+
+
+def _range(reader: RuleReader, where: str, column: Column, said: Mapping[Any, Any]) -> Condition | None:
+    if not said or set(said) - _RANGE or column.values is not None or column.type is Type.BOOLEAN:
+        reader.fault(where, "a range has min, max or both, and its column bounds", _FIX)
+        return None
+    low, high = (reader.value(f"{where}.{end}", said.get(end), column.type) for end in ("min", "max"))
+    low, high = column.minimum if low is None else low, column.maximum if high is None else high
+    assert low is not None
+    assert high is not None
+    if low > high:  # type: ignore[operator]
+        message = f"no value of {column.name} lies from {_shown(low)} to {_shown(high)}"
+        fix = "write the smaller one as min" if set(said) == _RANGE else "write one that lies within its bounds"
+        reader.fault(where, message, fix)
+        return None
+    return Condition(column.name, None, low, high)
+
+
+def _shown(value: Value) -> str:
+    return show(value) if isinstance(value, Fraction) else str(value)

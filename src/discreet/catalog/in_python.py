@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from discreet.errors import Fault
 
-_INLINE = re.compile(r"\{ (.*?) \}")
+_BRACES = re.compile(r"(\{ | \})")
 _KEY = re.compile(r"\b(\w+) = ")
 _UNDER = re.compile(r"write (\S+) = (\{.*\}) under \[.*\]")
 _SECTIONS = {
@@ -38,5 +38,10 @@ def in_python(fault: Fault) -> Fault:
 
 
 def _mapping(text: str) -> str:
-    """TOML's inline tables as mappings."""
-    return _INLINE.sub(lambda match: "{" + _KEY.sub(r'"\1": ', match[1]) + "}", text)
+    """TOML's inline tables as mappings, also those inside others."""
+    depth, parts = 0, []
+    for part in _BRACES.split(text):
+        depth += (part == "{ ") - (part == " }")
+        inside = _KEY.sub(r'"\1": ', part) if depth else part
+        parts.append(part.strip() if _BRACES.fullmatch(part) else inside)
+    return "".join(parts)

@@ -194,10 +194,11 @@ class DeclaredState:
 
 @dataclass(frozen=True)
 class Condition:
-    """What a row's value in a column may be: one of these values, or a value from `minimum` to `maximum`."""
+    """What a row's value in a column may be: one of these values, of which None is NULL, or one from `minimum` to
+    `maximum`."""
 
     column: str
-    values: tuple[Value, ...] | None = None
+    values: tuple[Value | None, ...] | None = None
     minimum: Value | None = None
     maximum: Value | None = None
 

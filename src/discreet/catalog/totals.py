@@ -14,14 +14,12 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
-from discreet.catalog.impossible import RuleReader
+from discreet.catalog.impossible import NONE, RuleReader
 from discreet.catalog.model import Condition, PublicTotal, Rules
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Column, Type, Value
 
 MOST_ROWS, MOST_CELLS = 10_000_000, 20_000
-NONE = "(none)"
-"""Stands for NULL among the values of a column."""
 _FIX = 'write for example totals = [{ by = ["sex"], counts = { Female = 10771, Male = 21790 } }]'
 _KNOWN = {"by", "counts"}
 
@@ -246,7 +244,7 @@ def _points(column: Column, rules: Rules) -> tuple[Value | None, ...]:
     low, high = column.minimum, column.maximum
     ends = {low, high}
     for one in (one for rule in rules for one in rule if one.column == column.name):
-        ends |= {one.minimum, one.maximum} if one.values is None else set(one.values)
+        ends |= {one.minimum, one.maximum} if one.values is None else set(one.values) - {None}
     inside = sorted(end for end in ends if low <= end <= high)  # type: ignore[operator, type-var]
     found: list[Value | None] = []
     for value, after in itertools.pairwise([*inside, None]):
@@ -268,9 +266,9 @@ def _between(value: Any, after: Any, column: Column) -> Any:
 
 
 def _meets(value: Any, condition: Condition) -> bool:
-    """Whether a value meets a condition; NULL meets none."""
+    """Whether a value meets a condition; NULL meets one that names it."""
     if value is None or condition.values is not None:
-        return value is not None and value in (condition.values or ())
+        return value in (condition.values or ())
     return bool(condition.minimum <= value <= condition.maximum)
 
 

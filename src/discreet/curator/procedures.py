@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, overload
 
 from discreet.catalog.charged_once import secret_file
 from discreet.curator.requests import Requesting
-from discreet.errors import refused
+from discreet.errors import QuestionError, refused
 from discreet.ledger import Stored
 from discreet.pricing import named_epsilon
 from discreet.procedures.progress import progress
@@ -489,6 +490,7 @@ class Curator(Requesting):
         EngineError (the price stays charged), LedgerError.
         """
         from discreet.synthesis.publication import PublishOptions, hold_without_totals, publication
+        from discreet.synthesis.related import neither
         from discreet.synthesis.run import published
         from discreet.synthesis.synthetic import Synthetic
         from discreet.trusted.ring_c.marginals import Declaring
@@ -497,6 +499,8 @@ class Curator(Requesting):
         account = one._balances.of(analyst)
         if tell is not None and not callable(tell):
             raise refused("tell", "tell must be callable", "tell", "write tell=print")
+        if isinstance(table, Set):
+            raise neither(table)
         if isinstance(table, list | tuple):
             said = {
                 "rows": rows,
@@ -526,7 +530,11 @@ class Curator(Requesting):
         held = one._holdings.held(call.table)
         key = request_key(call.table, held.numbers, one._kept_under, *call.parts)
         opened = Declaring(call.table, call.declared)
-        return Synthetic.of(one._published(call, opened, published, key, held.rows, tell, account, request))
+
+        def at(price: Fraction) -> Publication:
+            return publication(self._declaration, replace(options, epsilon=price))
+
+        return Synthetic.of(one._published(call, at, opened, published, key, held.rows, tell, account, request))
 
     def _publish_several(
         self,
@@ -554,11 +562,17 @@ class Curator(Requesting):
         numbers = " ".join(one.numbers for one in held)
         key = request_key(call.tables[0].table, numbers, self._kept_under, *call.parts)
         opened = DeclaringSeveral(call.read, call.declared)
-        return SyntheticTables.of(self._published(call, opened, published, key, held[0].rows, tell, account, request))
+
+        def at(price: Fraction) -> SeveralPublication:
+            return several(self._declaration, names, price, delta)
+
+        made = self._published(call, at, opened, published, key, held[0].rows, tell, account, request)
+        return SyntheticTables.of(made)
 
     def _published(
         self,
         call: Publication | SeveralPublication,
+        at: Callable[[Fraction], Publication | SeveralPublication],
         opened: Opened,
         make: Callable[[Any, Marginals, Turn, Tell], ReleaseContent],
         key: str,
@@ -567,8 +581,9 @@ class Curator(Requesting):
         account: str,
         request: str | None,
     ) -> Release:
-        """A publication's release: each step in its turn, with its progress shown."""
+        """A publication's release: each step in its turn, with its progress shown. `at` is the call at another ε."""
         from discreet.synthesis.content import of_part
+        from discreet.synthesis.least_price import too_cheap
         from discreet.synthesis.run import carried_out
 
         self._request_ids.hold_alone(account, request)
@@ -587,16 +602,23 @@ class Curator(Requesting):
                     raised[:] = [visible(f"tell raised {type(error).__name__}: {str(error)[:200]}".rstrip(": "))]
                     raise
 
-            content, charged = carried_out(
-                self._door,
-                opened,
-                lambda run: make(call, run, turn, told),
-                analyst=account,
-                question=call.question,
-                key=key,
-                request=request,
-                rows=rows,
-            )
+            try:
+                content, charged = carried_out(
+                    self._door,
+                    opened,
+                    lambda run: make(call, run, turn, told),
+                    analyst=account,
+                    question=call.question,
+                    key=key,
+                    request=request,
+                    rows=rows,
+                )
+            except QuestionError as error:
+                if error.code == "price":  # the door says which μ² is enough, and here it is known which ε is
+                    refusal = too_cheap(call, self._balances.least, self._declaration.budget.epsilon, at)
+                    if refusal is not None:
+                        raise refusal from None
+                raise
         if self._balances.part is not None:
             content = of_part(content, self._balances.part_name)
         release = self._balances.release(content, call.declared.loss, call.cost if charged else FREE, account)

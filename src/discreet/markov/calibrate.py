@@ -106,9 +106,9 @@ class Calibrator:
             if highest == -np.inf:
                 raise QuestionError(
                     "zeros",
-                    "the structural zeros leave no row possible",
+                    "what is declared impossible leaves no row possible",
                     where=", ".join(tree.cliques[place]),
-                    fix="allow a cell",
+                    fix="take a rule out of impossible, or out of orders",
                 )
             sums = self._exponential(place, highest)
             if separator and sums.min() < _LOST * sums.max():

@@ -27,13 +27,15 @@ Drawing = Callable[[Any], str]
 """The picture of a release as HTML; empty where none can be drawn."""
 
 
-def place(path: str | Path) -> Path:
-    """Where a release can be written. Raises QuestionError where it cannot."""
+def place(path: str | Path, *others: str) -> Path:
+    """Where a release can be written. Raises QuestionError where it cannot; `others` are endings that who calls takes
+    too, and are told of then."""
     found = given(path, "answer.csv")
     ending = found.suffix.lower()
     if ending not in _ENDS:
         message = f"a table cannot be written as {found.suffix or 'a name without ending'}"
-        raise QuestionError("output", message, where="path", fix=f"end it in {', '.join(_ENDS[:-1])} or {_ENDS[-1]}")
+        *ends, last = sorted((*_ENDS, *others))
+        raise QuestionError("output", message, where="path", fix=f"end it in {', '.join(ends)} or {last}")
     if not found.parent.is_dir():
         raise QuestionError("output", f"there is no folder {found.parent}", where="path", fix="make it first")
     if ending in _NEEDS and find_spec(_NEEDS[ending][0]) is None:

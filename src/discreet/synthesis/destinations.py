@@ -26,7 +26,7 @@ def place(path: str | Path) -> Path:
     """
     found = save.given(path, "made.csv")
     if not is_database(found):
-        return save.place(found)
+        return save.place(found, DATABASE)
     if not found.parent.is_dir():
         raise QuestionError("output", f"there is no folder {found.parent}", where="path", fix="make it first")
     if logged(found):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -185,7 +185,7 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
         rows_per_person=rows_of_person(known),
         extra_events=first.parts,
         workload=named,
-        target=_target(kept, left_out | {one.name: "it is computed from other columns" for one, _ in sums}, options),
+        target=_target(kept, left_out, [one.name for one, _ in sums], options),
         known=sure,
     )
     totals = hold_possible(rules, kept, totals, orders)
@@ -349,8 +349,12 @@ def _workload(
         return None
     names = {one.column.name.casefold(): one.column.name for one in kept}
     listed = _listed(workload) and all(_listed(clique) or isinstance(clique, Set) for clique in workload)
-    cliques = [tuple(names.get(str(name).casefold(), "") for name in clique) for clique in workload] if listed else []
-    if not cliques or not all(cliques) or any("" in clique or len(set(clique)) != len(clique) for clique in cliques):
+    unknown = [name for clique in workload for name in clique if str(name).casefold() not in names] if listed else []
+    if unknown:
+        message = f"workload is not a valid list of sets of published columns: {_quoted(unknown[0])} is none"
+        raise refused("workload", message, "workload", _one_of(names.values()))
+    cliques = [tuple(names[str(name).casefold()] for name in clique) for clique in workload] if listed else []
+    if not cliques or not all(cliques) or any(len(set(clique)) != len(clique) for clique in cliques):
         message = "workload is not a valid list of sets of published columns"
         raise refused("workload", message, "workload", f"write {example}")
     order = list(names.values())
@@ -362,7 +366,9 @@ def _workload(
     return list(dict.fromkeys(tuple(sorted(clique, key=order.index)) for clique in cliques))
 
 
-def _target(kept: Sequence[PublishedColumn], left_out: Mapping[str, str], options: PublishOptions) -> str | None:
+def _target(
+    kept: Sequence[PublishedColumn], left_out: Mapping[str, str], sums: Iterable[str], options: PublishOptions
+) -> str | None:
     """The column that is to be predicted, by its own name."""
     said, example = options.target, 'write target="income", a column of the synthetic table'
     if said is None:
@@ -373,13 +379,29 @@ def _target(kept: Sequence[PublishedColumn], left_out: Mapping[str, str], option
         other = "method" if options.workload is None else "workload"
         message = f"a target says which marginals matter to the method {METHODS[0]}, and {other} says otherwise"
         raise refused("target", message, "target", f"leave out target or {other}")
+    measured = _one_of(one.column.name for one in kept)
+    for name in sums:
+        if name.casefold() == said.casefold():
+            message = f"a target is a measured column, and {name} is computed from others"
+            raise refused("target", message, "target", measured)
     for name, why in left_out.items():
         if name.casefold() == said.casefold():
             raise refused("target", f"{name} cannot be published: {why}", "target", example)
     for one in kept:
         if one.column.name.casefold() == said.casefold():
             return one.column.name
-    raise refused("target", "target is not a column of the synthetic table", "target", example)
+    message = f"target is not a column of the synthetic table: {_quoted(said)} is none"
+    raise refused("target", message, "target", measured)
+
+
+def _quoted(name: object) -> str:
+    return repr(str(name)[:100])
+
+
+def _one_of(names: Iterable[str]) -> str:
+    """A remedy that lists the columns, not all of a wide table."""
+    known = list(names)
+    return f"name one of {', '.join(known[:40])}{' …' if len(known) > 40 else ''}"
 
 
 def _listed(value: object) -> bool:
@@ -458,7 +480,8 @@ def coded(one: PublishedColumn, cuts: Sequence[Fraction], rules: Sequence[Condit
 def _ends(along: NumberLine, rule: Condition) -> list[Fraction]:
     unit = along.least
     if rule.values is not None:
-        return [end for value in rule.values for end in (along.place(value), along.place(value) + unit)]
+        said = [along.place(value) for value in rule.values if value is not None]
+        return [end for place in said for end in (place, place + unit)]
     assert rule.minimum is not None
     assert rule.maximum is not None
     return [along.place(rule.minimum), along.place(rule.maximum) + unit]
@@ -486,6 +509,8 @@ def zeros(
 def _meets(one: ListedCells | Binned, condition: Condition, along: NumberLine | None) -> NDArray[np.bool_]:
     """The cells of a column all of whose values meet a condition."""
     meets = np.zeros(one.size, bool)
+    if one.null:  # the last cell
+        meets[-1] = condition.values is not None and None in condition.values
     if isinstance(one, ListedCells):
         assert condition.values is not None
         for place, value in enumerate(one.values):
@@ -496,9 +521,8 @@ def _meets(one: ListedCells | Binned, condition: Condition, along: NumberLine | 
     unit = along.least
     for place, (low, high) in enumerate(itertools.pairwise(ends)):
         if condition.values is not None:
-            meets[place] = any(
-                along.place(value) <= low and high <= along.place(value) + unit for value in condition.values
-            )
+            said = [along.place(value) for value in condition.values if value is not None]
+            meets[place] = any(start <= low and high <= start + unit for start in said)
         else:
             assert condition.minimum is not None
             assert condition.maximum is not None

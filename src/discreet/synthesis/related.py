@@ -16,7 +16,7 @@ All follows from declarations. What a person can move in a view's marginals foll
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from discreet.catalog import Declaration
@@ -143,14 +143,19 @@ class _TableReference:
     target: str | None = None
 
 
-def neither() -> QuestionError:
+def neither(given: object) -> QuestionError:
     """Of what is to be published and is no name of a table, nor names of several."""
-    return refused("table", "this is neither a table nor a list of tables", "table", _EXAMPLE)
+    if isinstance(given, Set):
+        return refused("table", "a set of names has no order", "table", f"give a list: {_EXAMPLE}")
+    one = isinstance(given, list | tuple) and len(given) == 1 and isinstance(given[0], str)
+    alone = f'publish("{given[0]}")' if one else 'publish("patients")'  # type: ignore[index]
+    message = "this is neither a table nor a list of at least two tables"
+    return refused("table", message, "table", f"name one table, {alone}; or at least two: {_EXAMPLE}")
 
 
 def _tables(declaration: Declaration, names: Sequence[str]) -> list[Table]:
     if isinstance(names, str) or not all(isinstance(name, str) for name in names) or len(names) < 2:
-        raise neither()
+        raise neither(names)
     found: list[Table] = []
     for name in names:
         table = declaration.table(name)

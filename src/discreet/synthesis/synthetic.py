@@ -47,9 +47,10 @@ class Synthetic(SyntheticData, Release):
         That, a .parquet and a .json hold the bounds of the errors too. Gives the path. Raises QuestionError where it
         cannot be done.
         """
-        if is_database(path):
-            return write({self.known.name: self}, place(path))
-        return super().save(path)
+        found = place(path)
+        if is_database(found):
+            return write({self.known.name: self}, found)
+        return super().save(found)
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Draws a page of pictures: each column measured and synthetic, pairs, what was measured.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
+from typing import Any
 
 import pytest
 from measure import END, PAGE, START, Row, rows, table
@@ -24,6 +25,16 @@ def written() -> list[list[str]]:
     return lines[2:]
 
 
+def named(cell: str) -> Any:
+    """What a cell with a link names in the code."""
+    name, path = LINK.fullmatch(cell).groups()  # type: ignore[union-attr]
+    file = (PAGE.parent / path).resolve()
+    found: Any = import_module(".".join(file.relative_to(ROOT / "src").with_suffix("").parts))
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
 @pytest.fixture(scope="module")
 def measured() -> list[Row]:
     return list(rows(quick=True))
@@ -32,13 +43,8 @@ def measured() -> list[Row]:
 def test_every_line_names_a_function_and_a_test_that_exist() -> None:
     assert len(written()) >= 25
     for _, _, function, tests, _, _ in written():
-        name, path = LINK.fullmatch(function).groups()  # type: ignore[union-attr]
-        file = (PAGE.parent / path).resolve()
-        found = import_module(".".join(file.relative_to(ROOT / "src").with_suffix("").parts))
-        for part in name.split("."):
-            found = getattr(found, part)
-        assert callable(found)
-        name, path = LINK.fullmatch(tests).groups()  # type: ignore[union-attr]
+        assert callable(named(function))
+        _, path = LINK.fullmatch(tests).groups()  # type: ignore[union-attr]
         assert "def test_" in (PAGE.parent / path).read_text("utf-8")
 
 
@@ -66,3 +72,15 @@ def test_no_measure_exceeds_its_bound(measured: list[Row]) -> None:
             assert stats.binom.sf(wrong - 1, row.draws, row.bound) > SMALLEST, row.theorem
         else:
             assert row.measured <= row.bound * (1 + 1e-12), row.theorem
+
+
+def test_every_construction_names_a_function_and_the_tests_that_hold_it() -> None:
+    between = PAGE.read_text("utf-8").split("<!-- constructions -->")[1].split("<!-- end of the constructions -->")[0]
+    lines = [re.split(r" (?<!\\)\| ", line.strip("| ")) for line in between.strip().splitlines()][2:]
+    assert {"Prop. 4.4", "Thm 4.14", "Thm 4.15", "Thm 6.1", "Thm 6.6", "Thm 6.7", "Thm 6.8"} <= {
+        one for one, *_ in lines
+    }
+    for _, _, function, test in lines:
+        assert callable(named(function)) or isinstance(named(function), property)
+        name, path = LINK.fullmatch(test).groups()  # type: ignore[union-attr]
+        assert f"\ndef {name}(" in (PAGE.parent / path).read_text("utf-8"), name
