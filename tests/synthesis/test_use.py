@@ -23,7 +23,7 @@ from discreet.catalog import declare
 from discreet.cli import main
 from discreet.errors import LedgerError, QuestionError
 from discreet.synthesis.database import bounds_of
-from discreet.synthesis.place import place as place_of
+from discreet.synthesis.destinations import place as place_of
 from discreet.synthesis.synthetic import Synthetic
 from discreet.synthesis.synthetic_tables import SyntheticTables
 from discreet.trusted.ring_a.table import Source, SourceKind, Table
