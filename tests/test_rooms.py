@@ -152,7 +152,7 @@ BELOW: dict[str, set[str]] = {
         },
     ),
     # an attacker sees all that a careless or curious insider might, but only of tables that it has made up itself
-    "audit": FACADE | {"engines", "reference", "local", "look"},
+    "audit": FACADE | {"engines", "reference", "local", "look", "synthesis"},
     **{
         name: RINGS | {"noise", "accounting", "mechanisms", "errors", "texts", "look", "locks"}
         for name in ("local", "together")

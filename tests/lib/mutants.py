@@ -12,11 +12,13 @@ import numpy as np
 
 from discreet.accounting import Approximate, Filter, Gaussian, Loss, Pure
 from discreet.audit.interaction import Guard, gain, worst_case
-from discreet.mechanisms import AboveThreshold, Laplace, NoisyMax, Threshold
-from discreet.noise import discrete_laplace
+from discreet.mechanisms import AboveThreshold, ExponentialMechanism, Laplace, NoisyMax, Threshold, gaussian_threshold
+from discreet.mechanisms import Gaussian as GaussianNoise
+from discreet.noise import discrete_laplace, rounded_gaussian
 from discreet.reference.response import RandomisedResponse
 from discreet.trusted.ring_b import gdp_filter as residue
 from discreet.trusted.ring_b.noisy_max import winner
+from discreet.trusted.ring_c.coded import UNIT
 
 
 def smaller(factor: Fraction, real: Callable[..., Any] = discrete_laplace) -> Callable[..., Any]:
@@ -190,3 +192,49 @@ class Halved:
 
     def charge(self, loss: Loss) -> Guard:
         return Halved(self.inner.charge(self._half(loss)))
+
+
+# publishing
+
+
+class HalfNoise(GaussianNoise):
+    """Half of the noise that the loss is for."""
+
+    def release(self, exact: Sequence[int]) -> list[int]:
+        noise = rounded_gaussian(self.sigma / 2, len(exact)).tolist()
+        return [value + extra for value, extra in zip(exact, noise, strict=True)]
+
+
+def half_noise_at(sigma: float) -> Callable[[Fraction], GaussianNoise]:
+    """Half of the noise in the steps that should have this much."""
+    return lambda given: HalfNoise(given) if math.isclose(given, sigma, rel_tol=1e-6) else GaussianNoise(given)
+
+
+class HalfNoiseThreshold(Threshold):
+    """The right threshold, and half of the noise."""
+
+    def counts(self, persons: Sequence[int]) -> list[int | None]:
+        noisy = HalfNoise(self.noise.sigma).release(persons)  # type: ignore[union-attr]
+        return [count if count >= self.threshold else None for count in noisy]
+
+
+def lone_threshold(mu_squared: Fraction, delta: Fraction, cells: int) -> Threshold:
+    """A threshold that is not made for δ: one person is mostly enough."""
+    return LowThreshold(gaussian_threshold(mu_squared, delta, cells).noise, 0, cells, delta)
+
+
+class TwiceTheChoice(ExponentialMechanism):
+    """The factor of scores that move in one direction alone, for scores that move in either."""
+
+    @property
+    def rate(self) -> Fraction:
+        return 2 * super().rate
+
+
+def all_rows(*_: Any) -> None:
+    """No row of a person is left out, however many there are."""
+
+
+def whole_weight(_: Any) -> str:
+    """A row's weight that is not shared with the person's others."""
+    return f"CAST({UNIT} AS BIGINT)"

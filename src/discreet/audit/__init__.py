@@ -15,7 +15,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from time import perf_counter
 
-from discreet.audit import channels, hunt, interaction, questions, streams, textbook
+from discreet.audit import channels, hunt, interaction, publishing, questions, streams, textbook
 from discreet.audit.claims import FALSE_ALARM, Claim, Result
 from discreet.audit.made_up import Stage
 from discreet.audit.report import Report
@@ -28,6 +28,9 @@ __all__ = ["Claim", "Report", "Result", "audit"]
 HUNTED = 100
 """Whole questions that an audit makes up, unless it is told how many."""
 
+GUESSES = 300
+"""Guesses of each step of a publication, by which half of its noise is found nearly always."""
+
 
 def audit(
     declaration: Declaration | None = None,
@@ -39,11 +42,11 @@ def audit(
 ) -> Report:
     """Attacks the mechanisms, the filter, and with a declaration the questions that can be asked of its tables.
 
-    `thorough` takes ten times the draws and every column instead of one of each kind. `hunted` is how many whole
-    questions are made up, from `seed`, and asked with hostile persons in the tables and without: of the declaration's
-    tables, or of some of the audit's own. `progress` is told the number of attacks to come, the number done, and the
-    subject. Raises DeclarationError where a declaration does not fit its sources, whose schemas are all that is read of
-    them.
+    `thorough` takes ten times the draws and every column instead of one of each kind, and publishes tables of the
+    audit's own. `hunted` is how many whole questions are made up, from `seed`, and asked with hostile persons in the
+    tables and without: of the declaration's tables, or of some of the audit's own. `progress` is told the number of
+    attacks to come, the number done, and the subject. Raises DeclarationError where a declaration does not fit its
+    sources, whose schemas are all that is read of them.
     """
     start = perf_counter()
     sizes = textbook.DrawCounts(30_000, 120_000) if thorough else textbook.DrawCounts()
@@ -61,6 +64,8 @@ def audit(
         else:
             known = world()
             stage = stack.enter_context(Stage(known.limits))
+        if thorough:
+            targets += publishing.everything(stack.enter_context(Stage(world().limits)), GUESSES)
         if wanted := HUNTED * (10 if thorough else 1) if hunted is None else hunted:
             targets.append(hunt.target(known, stage, wanted, seed))
         results = run(targets, FALSE_ALARM, progress)

@@ -59,6 +59,9 @@ class Paper:
     def end(self, *_: object) -> None:
         pass
 
+    def commit(self, *_: object, **__: object) -> None:
+        pass
+
     def reserve(self, *_: object, **__: object) -> Reserved:
         return Reserved(1, {})
 

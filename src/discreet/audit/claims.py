@@ -73,9 +73,10 @@ class Claim:
 class Result:
     """What one attack on one subject found.
 
-    `how` is sampled, exact, fit, change, asked or interaction. `found` is in the claim's unit: for samples a lower
-    bound, else the loss itself; None for a fit, which speaks of a distribution and not of a loss. `broken` says that
-    the claim does not hold. `event` says in words what tells the neighbours apart. `draws` counts draws on both.
+    `how` is sampled, guessed, exact, fit, change, asked or interaction. `found` is in the claim's unit: for samples and
+    guesses a lower bound, else the loss itself; None for a fit, which speaks of a distribution and not of a loss.
+    `broken` says that the claim does not hold. `event` says in words what tells the neighbours apart. `draws` counts
+    draws on both.
     """
 
     subject: str

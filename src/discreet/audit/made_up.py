@@ -19,7 +19,7 @@ from typing import Any
 
 from discreet.catalog import Column, EngineLimits, Source, SourceKind, Table, Type
 from discreet.engines import chosen
-from discreet.engines.protocol import Row
+from discreet.engines.protocol import Owned, Row
 from discreet.trusted.ring_a.nodes import Aggregate, Scan
 from discreet.trusted.ring_a.table import Relation, as_table
 from discreet.trusted.ring_b.relations import Attributed, Base
@@ -61,6 +61,7 @@ class Stage:
     """An engine of the audit's own, and a folder for its tables. It loads nothing but what it has written itself."""
 
     def __init__(self, limits: EngineLimits) -> None:
+        self._limits, self._others = limits, list[Owned]()
         self._engine = chosen.engine(limits)
         self._folder = TemporaryDirectory(prefix="discreet-audit-")
         self._count = 0
@@ -93,18 +94,33 @@ class Stage:
 
     def load(self, table: Table) -> Table:
         """The table in the engine, under a name of its own."""
-        if table.source.path is None or table.source.path.parent != Path(self._folder.name):
-            raise ValueError("the audit reads only tables that it has made up")
-        loaded = replace(table, name=f"{table.name} {table.source.path.stem}")
+        loaded = replace(table, name=f"{table.name} {self._written(table).stem}")
         self._engine.load(loaded, b"made up")
         return loaded
+
+    def beside(self, tables: Sequence[Table]) -> Owned:
+        """Another engine, with made-up tables under their own names."""
+        engine = chosen.engine(self._limits)
+        self._others.append(engine)
+        for table in tables:
+            self._written(table)
+            engine.load(table, b"made up")
+        return engine
+
+    def _written(self, table: Table) -> Path:
+        """Where the table was written. Raises ValueError where it is not one that the audit has made up."""
+        path = table.source.path
+        if path is None or path.parent != Path(self._folder.name):
+            raise ValueError("the audit reads only tables that it has made up")
+        return path
 
     def run(self, plan: Aggregate, table: Table) -> list[Row]:
         """The exact totals of made-up rows, with a fresh salt."""
         return self._engine.run(_on(plan, table), table)
 
     def close(self) -> None:
-        self._engine.close()
+        for engine in (self._engine, *self._others):
+            engine.close()
         self._folder.cleanup()
 
     def __enter__(self) -> Stage:

@@ -115,7 +115,7 @@ class Report:
                 line.subject,
                 _claimed(line.claim),
                 _amount(line.most("exact", "change", "interaction")),
-                _amount(line.most("sampled", "asked")),
+                _amount(line.most("sampled", "guessed", "asked")),
                 _fits([result for result in line.results if result.how == "fit"]),
                 "FOUND" if line.broken else "holds",
             ]

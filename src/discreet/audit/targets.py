@@ -1,12 +1,16 @@
-"""A subject of the audit, and the three attacks on it: draws on neighbours, exact distributions, goodness of fit."""
+"""A subject of the audit, and the attacks on it: draws on neighbours, guesses, exact distributions, goodness of fit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+import math
+import secrets
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 from discreet.audit import exact, fit
+from discreet.audit.bound import lower
 from discreet.audit.claims import REPORTED, Claim, Result
 from discreet.audit.events import Feature, Raised, choose
 from discreet.audit.pmf import Distribution, Law
@@ -125,19 +129,81 @@ class ComputedAttack:
         return self.compute()
 
 
+Guesses = Sequence[bool]
+"""Whether somebody is there: in every draw as many guesses."""
+
+_NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class GuessedAttack:
+    """Draws on one of two neighbours, as a coin falls, and how often it is guessed which.
+
+    Of a μ-GDP release nobody guesses right with a chance above Φ(μ/2) + δ/2: so far apart are N(0, 1) and N(μ, 1). Of
+    one of bounded range ε (`ranged`), not above e^(ε/2)/(1 + e^(ε/2)): where losses are t or t − ε, they tell most at
+    t = ε/2. So right guesses are counted and their chance is bounded from below (Clopper & Pearson). With one coin for
+    both neighbours that takes half of the draws, and no event is chosen: each of the `ways` to guess is fixed
+    beforehand, and tried at its part of the false alarm. A draw may hold several guesses, where right code has noise of
+    their own for each: then the number of right ones is binomial.
+    """
+
+    subject: str
+    claim: Claim
+    draw: Callable[[bool], Any]
+    ways: Mapping[str, Callable[[Any], Guesses]]
+    draws: int
+    ranged: bool = False
+    close: Callable[[], None] | None = None
+    """Ends what the draws needed."""
+    tests: int = 1
+
+    def attack(self, miss: float) -> Result:
+        try:
+            right, made = self._guessed()
+        finally:
+            if self.close is not None:
+                self.close()
+        way = max(self.ways, key=lambda name: right[name] / max(1, made[name]))
+        shown, proved = (
+            max(self.proved(lower(right[name], made[name], one / len(self.ways))) for name in self.ways)
+            for one in (REPORTED, miss)
+        )
+        text = f"{way}: {right[way]:,} of {made[way]:,} guesses are right"
+        return Result(self.subject, "guessed", self.claim, shown, proved > self.claim.amount, text, self.draws)
+
+    def _guessed(self) -> tuple[dict[str, int], dict[str, int]]:
+        """How many guesses of each way are right, and how many there are."""
+        right, made = dict.fromkeys(self.ways, 0), dict.fromkeys(self.ways, 0)
+        for _ in range(self.draws):
+            there = bool(secrets.randbits(1))
+            found = self.draw(there)
+            for way, guess in self.ways.items():
+                guesses = guess(found)
+                made[way] += len(guesses)
+                right[way] += sum(one == there for one in guesses)
+        return right, made
+
+    def proved(self, chance: float) -> float:
+        """The least μ or ε with which somebody guesses right with this chance."""
+        chance -= self.claim.delta / 2
+        if chance <= 1 / 2:
+            return 0.0
+        return 2 * (math.log(chance / (1 - chance)) if self.ranged else _NORMAL.inv_cdf(chance))
+
+
 @dataclass(frozen=True)
 class Late:
     """An attack that is made ready only when its turn comes."""
 
     subject: str
-    make: Callable[[], SampledAttack | Fitted]
+    make: Callable[[], SampledAttack | Fitted | GuessedAttack]
     tests: int = 1
 
     def attack(self, miss: float) -> Result:
         return self.make().attack(miss)
 
 
-Target = SampledAttack | ExactAttack | Fitted | ComputedAttack | Late
+Target = SampledAttack | ExactAttack | Fitted | ComputedAttack | GuessedAttack | Late
 
 
 def run(targets: Sequence[Target], false_alarm: float, progress: Progress | None = None) -> list[Result]:

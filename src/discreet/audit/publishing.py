@@ -1,0 +1,382 @@
+"""Publishing as a subject: finished releases of neighbouring tables, and a distinguisher who reads nothing else.
+
+A crowd has what is common; its neighbour is the crowd and one person who has what is rare, with more rows than are
+allowed. A release is made by all that `Curator.publish` runs, through engine, door and run, but for a ledger that
+admits everything. For each release a coin says whether the person is there, and whoever knows both tables guesses it.
+
+A batch charges each step for itself, and a guess is made of
+what the release says of one step: fresh noise on numbers that both tables are known to have there, whatever came
+before. A release may hold several guesses: right code has noise of their own for each, so they are independent. There
+is one subject of a whole release too, by all that it measures and for all that it is charged.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property, partial
+from statistics import NormalDist
+from typing import Any, cast
+
+import numpy as np
+
+from discreet.audit.attack import Paper
+from discreet.audit.claims import Claim
+from discreet.audit.made_up import Record, Stage
+from discreet.audit.targets import GuessedAttack, Guesses, Late
+from discreet.catalog import Budget, declare
+from discreet.ledger import Ledger
+from discreet.mechanisms import Gaussian, Threshold
+from discreet.release.content import ReleaseContent
+from discreet.synthesis import run, several_run
+from discreet.synthesis.bounds import DISTANCE
+from discreet.synthesis.packed import unpack
+from discreet.synthesis.publication import Publication, PublishOptions, publication
+from discreet.synthesis.several import SeveralPublication, several
+from discreet.trusted.ring_a.gate import Door
+from discreet.trusted.ring_c.marginals import Declaring, DeclaringSeveral, Marginals
+
+BUDGET = Budget(Fraction(10**9), Fraction(4, 5), Fraction(2, 5))
+DELTA = Fraction(1, 1000)
+OVER = 3
+"""By how many rows the person is above what is allowed."""
+
+COMMON, RARE = "common", "rare"
+Call = Publication | SeveralPublication
+World = Mapping[str, Sequence[Record]]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A publication of neighbouring made-up tables: the call, whose rows it is about, and both worlds."""
+
+    stage: Stage
+    declared: Mapping[str, Any]
+    """What is declared of each table, without its source."""
+    said: Mapping[str, Any]
+    worlds: tuple[World, World]
+    ends: list[Callable[[], None]] = field(default_factory=list)
+
+    @cached_property
+    def call(self) -> Call:
+        return checked(self.declared, self.said)
+
+    @cached_property
+    def _doors(self) -> tuple[Door, Door]:
+        one, two = (self._door(world) for world in self.worlds)
+        return one, two
+
+    def _door(self, world: World) -> Door:
+        tables = _known(self.declared).tables
+        loaded = [self.stage.write(tables[name], rows) for name, rows in world.items()]
+        engine = self.stage.beside(loaded)
+        self.ends.append(engine.close)
+        return Door(cast(Ledger, Paper()), engine, tables.values())
+
+    def attacked(
+        self, name: str, claim: Claim, ways: Mapping[str, Callable[[Any], Guesses]], draws: int, *, ranged: bool = False
+    ) -> GuessedAttack:
+        """The attack on one of its steps."""
+        return GuessedAttack(f"publishing: {name}", claim, self.release, ways, draws, ranged, self.close)
+
+    def close(self) -> None:
+        """Ends its engines."""
+        for end in self.ends:
+            end()
+
+    def release(self, there: bool) -> dict[str, Any]:
+        """A finished release, as whoever it is given to reads it."""
+        call, door = self.call, self._doors[there]
+        made, _ = run.carried_out(
+            door,
+            Declaring(call.table, call.declared)
+            if isinstance(call, Publication)
+            else DeclaringSeveral(call.read, call.declared),
+            lambda marginals: _published(call, marginals),
+            analyst="audit",
+            question=call.question,
+            key="made up",
+            request=None,
+            rows=None,
+        )
+        found: dict[str, Any] = json.loads(made.to_json())
+        return found
+
+
+def _published(call: Call, marginals: Marginals) -> ReleaseContent:
+    if isinstance(call, Publication):
+        return run.published(call, marginals, nullcontext, lambda _: None)
+    return several_run.published(call, marginals, nullcontext, lambda _: None)
+
+
+def _known(declared: Mapping[str, Any]) -> Any:
+    tables = {name: {"source": "nowhere.csv", **one} for name, one in declared.items()}
+    return replace(declare({"budget": {"epsilon": 1, "delta": 0.1}, "tables": tables}), budget=BUDGET)
+
+
+def checked(declared: Mapping[str, Any], said: Mapping[str, Any]) -> Call:
+    """The call that publishes what is declared: of one table, or of all together."""
+    known = _known(declared)
+    if len(declared) > 1:
+        return several(known, list(declared), said["epsilon"], DELTA)
+    return publication(known, PublishOptions(table=next(iter(declared)), delta=DELTA, **said))
+
+
+# what a release says of one step
+
+
+def noisy_counts(release: Mapping[str, Any], columns: Sequence[str]) -> Any:
+    """The noisy counts of a marginal as it was measured first."""
+    for one in release["measured"]:
+        if one["columns"] == list(columns):
+            return unpack(one["counts"])
+    raise ValueError("it was not measured")
+
+
+def rare_place(release: Mapping[str, Any], columns: Sequence[str]) -> tuple[int, ...]:
+    """The cell of the person's values."""
+    return tuple(release["domain"][name].index(RARE) for name in columns)
+
+
+def rare_count(release: Mapping[str, Any], columns: Sequence[str]) -> int:
+    """How often the person's values were counted, with noise. Of the crowd nobody has them."""
+    return int(noisy_counts(release, columns)[rare_place(release, columns)])
+
+
+Numbers = Callable[[Mapping[str, Any]], Sequence[float]]
+"""Of each of several numbers, how far it lies above what it would be without the person."""
+
+
+def above(numbers: Numbers) -> dict[str, Callable[[Any], Guesses]]:
+    """Guesses by numbers that a person moves by 1, or by more where something is wrong."""
+    return {
+        "at least 1": lambda release: [one > 0.5 for one in numbers(release)],
+        "at least 2": lambda release: [one > 1.5 for one in numbers(release)],
+    }
+
+
+def gaussian(sigma: Fraction, moved: int = 1) -> Claim:
+    """What a step with noise of this deviation claims of a person who moves it by so much."""
+    return Claim.of(Gaussian(sigma).loss(moved**2))
+
+
+# the steps
+
+_LISTED: dict[str, Any] = {"type": "text", "values": [COMMON, RARE], "nulls": False}
+_CROWD = 12
+_ALONE: dict[str, Any] = {"method": "independent", "workload": [["column 0"]]}
+"""Columns alone, and the distance of one: nothing is asked of the engine that no guess is about."""
+PERSON, LIMITED = "who", {"person": "who", "rows_per_person": 1}
+
+
+def _of_one(stage: Stage, columns: Mapping[str, Any], said: Mapping[str, Any], common: Any, rare: Any) -> Subject:
+    """A table of a crowd that has the common value in every column, and of a person who has the rare one."""
+    declared = {"t": {**LIMITED, "columns": {PERSON: {"type": "text"}, **columns}}}
+    crowd = [{PERSON: f"nobody {one}", **dict.fromkeys(columns, common)} for one in range(_CROWD)]
+    person = [{PERSON: "somebody", **dict.fromkeys(columns, rare)}] * (1 + OVER)
+    return Subject(stage, declared, said, ({"t": crowd}, {"t": crowd + person}))
+
+
+def _named(columns: int, kind: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"column {one}": kind for one in range(columns)}
+
+
+def _single(subject: Subject) -> Publication:
+    assert isinstance(subject.call, Publication)
+    return subject.call
+
+
+def found_values(stage: Stage, guesses: int) -> GuessedAttack:
+    """Values that as many persons share as make it a toss-up whether they are found, and one more."""
+    columns = _named(6, {"type": "text"})
+    declared = {"t": {**LIMITED, "columns": {PERSON: {"type": "text"}, **columns}}}
+    said = {"epsilon": 60, **_ALONE}
+    call = checked(declared, said)
+    assert isinstance(call, Publication)
+    (mechanism,) = {one.parts[0].mechanism for one in call.finders.values()}
+    assert isinstance(mechanism, Threshold)
+    assert isinstance(mechanism.noise, Gaussian)
+    shared = dict.fromkeys(columns, RARE)
+    crowd = [{PERSON: f"nobody {one}", **shared} for one in range(mechanism.threshold - 1)]
+    person = [{PERSON: "somebody", **shared}] * (1 + OVER)
+    subject = Subject(stage, declared, said, ({"t": crowd}, {"t": crowd + person}))
+
+    def shown(release: Mapping[str, Any]) -> Guesses:
+        return [RARE in release["domain"].get(name, ()) for name in columns]
+
+    claim = replace(gaussian(mechanism.noise.sigma), delta=float(mechanism.delta))
+    ways = {"found": shown}
+    return subject.attacked("found values", claim, ways, -(-guesses // len(columns)))
+
+
+def lone_values(stage: Stage, guesses: int) -> GuessedAttack:
+    """Values that nobody else has are found with a probability of δ."""
+    columns = _named(6, {"type": "text"})
+    subject = _of_one(stage, columns, {"epsilon": 60, **_ALONE}, COMMON, RARE)
+    delta = max(float(one.loss.keys_delta) for one in _single(subject).finders.values())
+
+    def shown(release: Mapping[str, Any]) -> Guesses:
+        return [RARE in release["domain"].get(name, ()) for name in columns]
+
+    claim = Claim(0.0, delta, 0.0)
+    ways = {"found": shown}
+    return subject.attacked("lone values", claim, ways, -(-guesses // len(columns)))
+
+
+def fine_looks(stage: Stage, guesses: int) -> GuessedAttack:
+    """The last look at each column of numbers, where nobody else's number is near."""
+    columns = _named(6, {"type": "integer", "min": 0, "max": 999, "nulls": False})
+    subject = _of_one(stage, columns, {"epsilon": 120, **_ALONE}, "100", "900")
+
+    def seen(release: Mapping[str, Any]) -> list[float]:
+        looks = [release["start"]["cells"][name]["look"] for name in columns]
+        return [look["counts"][sum(Fraction(cut) <= 900 for cut in look["cuts"])] for look in looks]
+
+    claim = gaussian(_single(subject).look_sigma)
+    draws = -(-guesses // len(columns))
+    return subject.attacked("fine looks", claim, above(seen), draws)
+
+
+def single_columns(stage: Stage, guesses: int) -> GuessedAttack:
+    """The counts of single columns."""
+    columns = _named(6, _LISTED)
+    subject = _of_one(stage, columns, {"epsilon": 28, **_ALONE}, COMMON, RARE)
+
+    def counted(release: Mapping[str, Any]) -> list[float]:
+        return [rare_count(release, [name]) for name in columns]
+
+    claim = gaussian(_single(subject).schedule.single_sigma)
+    draws = -(-guesses // len(columns))
+    return subject.attacked("single columns", claim, above(counted), draws)
+
+
+def measured_pairs(stage: Stage, guesses: int) -> GuessedAttack:
+    """The counts of pairs, whichever were chosen."""
+    columns = _named(5, _LISTED)
+    subject = _of_one(stage, columns, {"epsilon": 26, **_ALONE, "method": "mst"}, COMMON, RARE)
+
+    def counted(release: Mapping[str, Any]) -> list[float]:
+        pairs = [one["columns"] for one in release["measured"] if len(one["columns"]) == 2]
+        return [rare_count(release, pair) for pair in pairs]
+
+    (sigma,) = {one.sigma for one in _single(subject).schedule.rounds}
+    draws = -(-guesses // (len(columns) - 1))
+    return subject.attacked("measured pairs", gaussian(sigma), above(counted), draws)
+
+
+def distances(stage: Stage, guesses: int) -> GuessedAttack:
+    """How far one row, taken for all, is from the table, as the bound of its error says it."""
+    values = [COMMON, RARE, *map(str, range(10))]
+    columns = {"column": {**_LISTED, "values": values}}
+    subject = _of_one(stage, columns, {"epsilon": 80, "method": "independent", "rows": 1}, COMMON, RARE)
+    schedule = _single(subject).schedule
+    nothing = _above_distance(schedule.distance_sigma)
+
+    def further(release: Mapping[str, Any]) -> list[float]:
+        (bound,) = release["marginals"]
+        made = np.rint(unpack(release["cells"]["column"]) * release["total"]).astype(int)
+        exact = np.zeros(len(made), int)
+        exact[release["domain"]["column"].index(COMMON)] = _CROWD
+        # another bound is said where it is smaller: then the noisy distance is large
+        noisy = bound["rows"] - nothing if bound["by"] == "distance" else math.inf
+        without = int(np.abs(exact - made).sum())
+        closer = made[release["domain"]["column"].index(RARE)] > 0
+        return [without - noisy if closer else noisy - without]
+
+    return subject.attacked("distances", gaussian(schedule.distance_sigma), above(further), guesses)
+
+
+def _above_distance(sigma: Fraction) -> float:
+    """What stands above a noisy distance in a bound at 95 %."""
+    return NormalDist().inv_cdf(1 - DISTANCE * 0.05) * float(sigma) + 0.5
+
+
+def chosen_pair(stage: Stage, guesses: int) -> GuessedAttack:
+    """Which of two pairs is measured first, where a person makes the one more worth it and the other less.
+
+    Single columns are public totals: so it is public what every pair is expected to hold, 5 rows in each cell, and
+    nothing but the choice tells of the person. The first pair is off by 7 rows and the second by 5, and two rows of the
+    person, as many as are allowed, change that to 5 and 7: a toss-up that leans to either side by half of the ε."""
+    columns = _named(3, _LISTED)
+    first, _, third = columns
+    totals = [{"by": [name], "counts": {COMMON: 10, RARE: 10}} for name in columns]
+    declared = {
+        "t": {**LIMITED, "rows_per_person": 2, "columns": {PERSON: {"type": "text"}, **columns}, "totals": totals}
+    }
+    crowd: list[Record] = []
+    for cell, many in np.ndenumerate(np.array([[[3, 0], [3, 3]], [[2, 5], [2, 1]]])):
+        values = {name: (COMMON, RARE)[place] for name, place in zip(columns, cell, strict=True)}
+        crowd += [{PERSON: f"nobody {cell} {one}", **values} for one in range(many)]
+    person = [{PERSON: "somebody", **dict.fromkeys(columns, RARE)}] * (2 + OVER)
+    said = {"epsilon": 100, "method": "mst", "workload": [[first, third]]}
+    subject = Subject(stage, declared, said, ({"t": crowd}, {"t": crowd + person}))
+
+    def chosen(release: Mapping[str, Any]) -> Guesses:
+        return [release["measured"][0]["columns"] == [first, third]]
+
+    (epsilon,) = {one.selection for one in _single(subject).schedule.rounds}
+    claim, ways = Claim(float(epsilon)), {"the pair": chosen}
+    return subject.attacked("chosen pair", claim, ways, guesses, ranged=True)
+
+
+def several_tables(stage: Stage, guesses: int) -> GuessedAttack:
+    """Rows below rows, whose weights say how much each person counts."""
+    columns = _named(2, _LISTED)
+    declared = {
+        "people": {"person": PERSON, "one_row_per_person": True, "columns": {PERSON: {"type": "text"}, "own": _LISTED}},
+        "visits": {"person": PERSON, "rows_per_person": 4, "columns": {PERSON: {"type": "text"}, **columns}},
+    }
+    people = [{PERSON: f"nobody {one}", "own": COMMON} for one in range(_CROWD)]
+    visits = [{PERSON: one[PERSON], **dict.fromkeys(columns, COMMON)} for one in people]
+    person = [{PERSON: "somebody", **dict.fromkeys(columns, RARE)}] * (4 + OVER)
+    worlds = (
+        {"people": people, "visits": visits},
+        {"people": [*people, {PERSON: "somebody", "own": RARE}], "visits": visits + person},
+    )
+    subject = Subject(stage, declared, {"epsilon": 50}, worlds)
+    assert isinstance(subject.call, SeveralPublication)
+    schedule = subject.call.each[1].schedule
+
+    def counted(release: Mapping[str, Any]) -> list[float]:
+        table = release["tables"]["visits"]
+        return [rare_count(table, [name]) for name in columns]
+
+    claim = gaussian(schedule.single_sigma, schedule.moved)
+    draws = -(-guesses // len(columns))
+    return subject.attacked("several tables", claim, above(counted), draws)
+
+
+def whole(stage: Stage, guesses: int) -> GuessedAttack:
+    """A whole release, by all of its counts, for all that it is charged."""
+    columns = _named(3, _LISTED)
+    subject = _of_one(stage, columns, {"epsilon": 8, **_ALONE}, COMMON, RARE)
+
+    def counted(release: Mapping[str, Any]) -> list[float]:
+        return [sum(rare_count(release, [name]) for name in columns) / len(columns)]
+
+    claim = Claim.of(subject.call.declared.loss)
+    return subject.attacked("whole", claim, above(counted), guesses)
+
+
+STEPS = (
+    lone_values,
+    found_values,
+    fine_looks,
+    single_columns,
+    chosen_pair,
+    measured_pairs,
+    distances,
+    several_tables,
+    whole,
+)
+
+
+def everything(stage: Stage, guesses: int) -> Iterator[Late]:
+    """A subject for each step that draws noise, with about so many guesses."""
+    for step in STEPS:
+        name = " ".join(step.__name__.split("_"))
+        yield Late(f"publishing: {name}", partial(step, stage, guesses))
