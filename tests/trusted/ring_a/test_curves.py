@@ -368,3 +368,8 @@ def test_what_proves_is_computed_with_bits_to_spare(epsilon: str, monkeypatch: p
         size = delta.denominator.bit_length() - delta.numerator.bit_length()
         assert {bits for name, bits in asked if name == "normal_cdf_bounds"} <= {64 + size}
         assert asked or delta == Fraction(1, 2)
+
+
+@pytest.mark.parametrize("delta", [Fraction(3, 4), Fraction(1), Fraction(2)])
+def test_a_delta_above_one_half_buys_no_more(delta: Fraction) -> None:
+    assert mu_of_budget(Fraction(1), delta) == mu_of_budget(Fraction(1), Fraction(1, 2))

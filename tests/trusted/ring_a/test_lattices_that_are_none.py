@@ -27,3 +27,12 @@ def test_a_step_is_above_nothing(step: Fraction) -> None:
 def test_a_lattice_may_have_one_point_and_all_that_a_double_holds() -> None:
     assert Lattice(ONE, 4, 4).width == 0
     assert Lattice(Fraction(1, 10**9), -ROW_LIMIT, ROW_LIMIT).width == 2 * ROW_LIMIT == 2**54
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "fits"),
+    [(-7, 7, True), (0, 7, True), (-7, 0, True), (-8, 7, False), (-9, 7, False), (-7, 8, False), (-7, 9, False)],
+)
+def test_a_lattice_fits_where_each_of_its_numbers_is_smaller(low: int, high: int, fits: bool) -> None:
+    """By this a value is stored in fewer bits: a number that did not fit would make a row fail."""
+    assert Lattice(Fraction(1), low, high).fits(8) is fits
