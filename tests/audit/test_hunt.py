@@ -22,7 +22,7 @@ from discreet.audit.hunt import PRICES, Pair, shrunk
 from discreet.audit.maker import From, Item, Maker
 from discreet.audit.random_expressions import Expressions, Name, gives
 from discreet.audit.world import world
-from discreet.catalog import Column, Type
+from discreet.catalog import Column, Type, declare
 from discreet.dialect.table import TABLE
 from discreet.errors import QuestionError
 from discreet.plan import order_statistic_plans
@@ -113,6 +113,24 @@ def test_the_persons_are_hostile_and_the_rest_is_not_touched() -> None:
     values = [value for name in ("people", "visits", "answers") for row in whole[name] for value in row.values()]
     assert {2**63 - 1, float("inf"), "infinity", "10000-01-01", "1e999", None, ""} <= set(values)
     assert max(len(value) for value in values if isinstance(value, str)) >= 10_000
+
+
+def test_keys_of_hostile_persons_are_theirs_alone_unless_a_table_is_shared() -> None:
+    """Else the tables that the hunt makes up would be refused."""
+    columns = {"who": {"type": "text"}, "number": {"type": "integer"}}
+    told: dict[str, Any] = {
+        "people": {"person": "who", "rows_per_person": 3, "columns": columns},
+        "visits": {"person": "visit -> people.number", "rows_per_person": 3, "columns": {"visit": {"type": "integer"}}},
+    }
+    for shared in (False, True):
+        told["visits"]["shared"] = shared
+        tables = {name: {"source": "nowhere.csv", **one} for name, one in told.items()}
+        known = declare({"budget": {"epsilon": 1}, "tables": tables})
+        whole = with_persons(known, crowd(known))["people"]
+        owners: dict[int, set[str]] = {}
+        for row in whole:
+            owners.setdefault(row["number"], set()).add(row["who"])
+        assert (max(map(len, owners.values())) > 1) == shared
 
 
 @pytest.mark.power

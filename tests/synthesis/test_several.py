@@ -27,7 +27,7 @@ from discreet.synthesis.synthetic_tables import SyntheticTables
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_c.coded import UNIT
 from kinds import some
-from related_tables import NAMES, Rows, curator, declaration, frames, said, shop
+from related_tables import COLUMNS, NAMES, Rows, curator, declaration, frames, said, shop
 
 
 def made(release: SyntheticTables) -> dict[str, pd.DataFrame]:
@@ -370,6 +370,20 @@ def test_rows_that_cannot_be_are_never_made_below_others_either(epsilon: int) ->
         assert not any(row["size"] in (0, 4) and row["colour"] == "green" for row in rows)
     orders = release.tables["orders"].rows
     assert not any(row["channel"] == "web" and row["colour"] != "blue" for row in orders)
+
+
+@pytest.mark.parametrize(("table", "key"), [("customers", "id"), ("orders", "customer"), ("orders", "number")])
+def test_no_rule_names_a_key_which_is_made_anew(table: str, key: str) -> None:
+    known, told = shop(30), said(6, 20)
+    kind = COLUMNS[table][key]["type"]
+    values = ["c1", "c2"] if kind == "text" else [1, 2]
+    told[table]["columns"] = {**COLUMNS[table], key: {"type": kind, "values": values}}
+    told[table]["impossible"] = [{key: values[:1]}]
+    tables = {name: discreet.Table(known[name], **told[name]) for name in NAMES}
+    with discreet.Curator(tables, epsilon=10, delta=1e-5, engine={"memory_gib": 4}) as holder:
+        with pytest.raises(QuestionError, match=f"{key} is a key of {table}, which is made anew"):
+            holder.publish(NAMES, epsilon=1)
+        assert holder.budget.used == 0
 
 
 def test_tables_of_one_part_are_of_its_persons_at_its_price(tmp_path: Path) -> None:

@@ -141,8 +141,9 @@ def _row(
     for column in table.columns:
         if table.person == column.name:
             row[column.name] = named(column.type, who if person is not None and table.path is None else place)
-        elif any(other.path == (table.name, column.name) for other in known.tables.values()):
-            shared = person is not None and person.shared and place % 2
+        elif below := [other for other in known.tables.values() if other.path == (table.name, column.name)]:
+            may = all(other.shared for other in below)  # else a key that leads to two persons is refused
+            shared = may and person is not None and person.shared and place % 2
             row[column.name] = named(column.type, place % CROWD if shared else place)
         else:
             row[column.name] = _value(dice, column, place, values)

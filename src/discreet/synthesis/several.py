@@ -13,6 +13,7 @@ from typing import Any
 from discreet.accounting import Declared, Filter
 from discreet.accounting.balance import event_delta
 from discreet.catalog import Declaration
+from discreet.catalog.model import Rules
 from discreet.catalog.orders import beside_totals
 from discreet.errors import refused
 from discreet.markov import Clique, Domain
@@ -147,7 +148,7 @@ def several(
     found = largest(scaled, mu, event)
     each = []
     for one, first, schedule in zip(tables, firsts, found.each, strict=True):
-        rules = declaration.impossible.get(one.table.name, ())
+        rules = _rules(declaration, one)
         orders = ordered(declaration, one.table, one.columns)
         least = below[one.table.name].persons if one.parent is None else 1
         known = _held(declaration, one, totals.get(one.table.name), least)
@@ -224,10 +225,21 @@ def _totals(declaration: Declaration, one: RelatedTable) -> FixedTotals | None:
     return FixedTotals.of(said, one.table, [each.column.name for each in one.columns])
 
 
+def _rules(declaration: Declaration, one: RelatedTable) -> Rules:
+    """Which rows of a table cannot be. Raises QuestionError where a rule names a key: no row has its values."""
+    name, rules = one.table.name, declaration.impossible.get(one.table.name, ())
+    named = {condition.column for rule in rules for condition in rule}
+    made = next((column for column in (*one.keys, one.reference) if column in named), None)
+    if made is not None:
+        message = f"{made} is a key of {name}, which is made anew: no rows have its values"
+        raise refused("impossible", message, f"tables.{name}.impossible", "name other columns")
+    return rules
+
+
 def _held(declaration: Declaration, one: RelatedTable, totals: FixedTotals | None, least: int) -> FixedTotals | None:
     """The totals of a table with counts that meet them. Raises QuestionError where there are none, or no such rows can
     be made; `least` is how many rows others need."""
-    rules, orders = declaration.impossible.get(one.table.name, ()), ordered(declaration, one.table, one.columns)
+    rules, orders = _rules(declaration, one), ordered(declaration, one.table, one.columns)
     columns = len(one.columns) + len(one.counts) + len(one.sums)
     hold_fitting(max(least, 0 if totals is None else totals.rows), columns, declaration)
     if totals is not None:
