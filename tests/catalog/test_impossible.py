@@ -71,6 +71,7 @@ def test_an_example_is_in_the_language_of_the_declaration() -> None:
         ([{"colour": "red"}], "colour is not declared"),
         ([{"sex": "X"}], "not declared"),
         ([{"sex": []}], "not declared"),
+        ([{"sex": "F", "SEX": "M"}], "it names a column twice → name it once"),
         ([{"sex": {"min": 1}}], "a range has min, max or both"),
         ([{"age": {"least": 1}}], "a range has min, max or both"),
         ([{"age": {}}], "a range has min, max or both"),

@@ -31,6 +31,9 @@ def impossible(reader: RuleReader, where: str, raw: Any, columns: tuple[Column, 
     rules = []
     for number, rule in enumerate(raw):
         conditions = [_condition(reader, f"{where}[{number}]", name, said, columns) for name, said in rule.items()]
+        named = [one.column for one in conditions if one is not None]
+        if len(set(named)) < len(named):  # `sex` and `SEX` are one column
+            reader.fault(f"{where}[{number}]", "it names a column twice", "name it once")
         rules.append(tuple(one for one in conditions if one is not None))
     return tuple(rule for rule in rules if rule)
 
