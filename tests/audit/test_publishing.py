@@ -98,11 +98,11 @@ def named(case: Any) -> str:
 def test_a_value_of_one_person_is_found_with_a_probability_of_delta(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """30 guesses of 5 releases: right code shows the value once in 24,000 times, so a guess is right by the coin alone.
-    The mutant is found where 28 are right, and misses one in 700: it is not found once in 100,000 times."""
-    assert not attacked(publishing.lone_values(stage, 30)).broken
+    """36 guesses of 6 releases: right code shows the value once in 24,000 times, so half of the guesses are right. The
+    mutant is found where 33 are, and misses one in 700: it is not found once in four million times."""
+    assert not attacked(publishing.lone_values(stage, 36)).broken
     monkeypatch.setattr(publication, "gaussian_threshold", mutants.lone_threshold)
-    assert attacked(publishing.lone_values(stage, 30)).broken
+    assert attacked(publishing.lone_values(stage, 36)).broken
 
 
 @pytest.mark.power

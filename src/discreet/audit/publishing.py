@@ -2,11 +2,11 @@
 
 A crowd has what is common; its neighbour is the crowd and one person who has what is rare, with more rows than are
 allowed. A release is made by all that `Curator.publish` runs, through engine, door and run, but for a ledger that
-admits everything. For each release a coin says whether the person is there, and whoever knows both tables guesses it.
+admits everything. Half of the releases are with the person, and whoever knows both tables guesses which.
 
 A batch charges each step for itself, and a guess is made of
 what the release says of one step: fresh noise on numbers that both tables are known to have there, whatever came
-before. A release may hold several guesses: right code has noise of their own for each, so they are independent. There
+before. A release may hold several guesses: right code has noise of its own for each, so they are independent. There
 is one subject of a whole release too, by all that it measures and for all that it is charged.
 """
 
@@ -81,7 +81,8 @@ class Subject:
         self, name: str, claim: Claim, ways: Mapping[str, Callable[[Any], Guesses]], draws: int, *, ranged: bool = False
     ) -> GuessedAttack:
         """The attack on one of its steps."""
-        return GuessedAttack(f"publishing: {name}", claim, self.release, ways, draws, ranged, self.close)
+        even = draws + draws % 2
+        return GuessedAttack(f"publishing: {name}", claim, self.release, ways, even, ranged, self.close)
 
     def close(self) -> None:
         """Ends its engines."""

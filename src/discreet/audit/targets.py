@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import secrets
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -137,14 +136,15 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True)
 class GuessedAttack:
-    """Draws on one of two neighbours, as a coin falls, and how often it is guessed which.
+    """Draws on two neighbours, an even number and half on each, and how often it is guessed which.
 
-    Of a μ-GDP release nobody guesses right with a chance above Φ(μ/2) + δ/2: so far apart are N(0, 1) and N(μ, 1). Of
-    one of bounded range ε (`ranged`), not above e^(ε/2)/(1 + e^(ε/2)): where losses are t or t − ε, they tell most at
-    t = ε/2. So right guesses are counted and their chance is bounded from below (Clopper & Pearson). With one coin for
-    both neighbours that takes half of the draws, and no event is chosen: each of the `ways` to guess is fixed
-    beforehand, and tried at its part of the false alarm. A draw may hold several guesses, where right code has noise of
-    their own for each: then the number of right ones is binomial.
+    Of a μ-GDP release nobody guesses right with a chance above Φ(μ/2) + δ/2, as the mean over both: so far apart are
+    N(0, 1) and N(μ, 1). Of one of bounded range ε (`ranged`), not above e^(ε/2)/(1 + e^(ε/2)): where losses are t or
+    t − ε, they tell most at t = ε/2. So right guesses are counted and their chance is bounded from below (Clopper &
+    Pearson). No event is chosen: each of the `ways` to guess is fixed beforehand, and tried at its part of the false
+    alarm. A draw may hold several guesses, where right code has noise of its own for each: then all are independent,
+    and however their chances differ, so many right ones are no likelier than with the mean chance for each (Hoeffding
+    1956, Theorem 4). A coin for each draw would not do: it would be one for all guesses that the draw holds.
     """
 
     subject: str
@@ -174,8 +174,7 @@ class GuessedAttack:
     def _guessed(self) -> tuple[dict[str, int], dict[str, int]]:
         """How many guesses of each way are right, and how many there are."""
         right, made = dict.fromkeys(self.ways, 0), dict.fromkeys(self.ways, 0)
-        for _ in range(self.draws):
-            there = bool(secrets.randbits(1))
+        for there in (False, True) * (self.draws // 2):
             found = self.draw(there)
             for way, guess in self.ways.items():
                 guesses = guess(found)

@@ -45,7 +45,7 @@ def _whole(one: Synthetic) -> bool:
 
 def _none(path: str | Path) -> Synthetic:
     fix = 'write it with release.save("made.json") of a published table'
-    if Path(path).suffix.lower() != ".json":
+    if not str(path).lower().endswith(".json"):
         fix += ", and name that: of all files that it can be saved as, the .json alone can be read back"
     raise QuestionError("source", f"{path} holds no published table", where="path", fix=fix)
 
