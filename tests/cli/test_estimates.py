@@ -139,7 +139,9 @@ def test_few_reports_many_values_and_none_at_all(tmp_path: Path) -> None:
     text = look(EstimatePages(str(tmp_path / "none.duckdb"), SAID))[1]
     assert "0 reports." in text
     (tmp_path / "odd.duckdb").write_text("odd")
-    assert look(EstimatePages(str(tmp_path / "odd.duckdb"), SAID))[0] == 503
+    status, text = look(EstimatePages(str(tmp_path / "odd.duckdb"), SAID))
+    assert status == 503
+    assert "<title>Estimates</title>" in text
 
 
 def test_it_follows_a_collector_and_leaves_a_file_that_nobody_writes_alone(lunch: Path) -> None:

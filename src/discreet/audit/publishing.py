@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -78,11 +78,18 @@ class Subject:
         return Door(cast(Ledger, Paper()), engine, tables.values())
 
     def attacked(
-        self, name: str, claim: Claim, ways: Mapping[str, Callable[[Any], Guesses]], draws: int, *, ranged: bool = False
+        self,
+        name: str,
+        claim: Claim,
+        ways: Mapping[str, Callable[[Any], Guesses]],
+        guesses: int,
+        *,
+        each: int = 1,
+        ranged: bool = False,
     ) -> GuessedAttack:
-        """The attack on one of its steps."""
-        even = draws + draws % 2
-        return GuessedAttack(f"publishing: {name}", claim, self.release, ways, even, ranged, self.close)
+        """The attack on one of its steps, with at least so many guesses, of which a release holds `each`."""
+        draws = 2 * -(-guesses // (2 * each))  # half on each neighbour
+        return GuessedAttack(f"publishing: {name}", claim, self.release, ways, draws, ranged, self.close)
 
     def close(self) -> None:
         """Ends its engines."""
@@ -206,12 +213,8 @@ def found_values(stage: Stage, guesses: int) -> GuessedAttack:
     person = [{PERSON: "somebody", **shared}] * (1 + OVER)
     subject = Subject(stage, declared, said, ({"t": crowd}, {"t": crowd + person}))
 
-    def shown(release: Mapping[str, Any]) -> Guesses:
-        return [RARE in release["domain"].get(name, ()) for name in columns]
-
     claim = replace(gaussian(mechanism.noise.sigma), delta=float(mechanism.delta))
-    ways = {"found": shown}
-    return subject.attacked("found values", claim, ways, -(-guesses // len(columns)))
+    return subject.attacked("found values", claim, _shown(columns), guesses, each=len(columns))
 
 
 def lone_values(stage: Stage, guesses: int) -> GuessedAttack:
@@ -219,13 +222,12 @@ def lone_values(stage: Stage, guesses: int) -> GuessedAttack:
     columns = _named(6, {"type": "text"})
     subject = _of_one(stage, columns, {"epsilon": 60, **_ALONE}, COMMON, RARE)
     delta = max(float(one.loss.keys_delta) for one in _single(subject).finders.values())
+    return subject.attacked("lone values", Claim(0.0, delta, 0.0), _shown(columns), guesses, each=len(columns))
 
-    def shown(release: Mapping[str, Any]) -> Guesses:
-        return [RARE in release["domain"].get(name, ()) for name in columns]
 
-    claim = Claim(0.0, delta, 0.0)
-    ways = {"found": shown}
-    return subject.attacked("lone values", claim, ways, -(-guesses // len(columns)))
+def _shown(columns: Iterable[str]) -> dict[str, Callable[[Any], Guesses]]:
+    """Guesses by whether a value was found in each column."""
+    return {"found": lambda release: [RARE in release["domain"].get(name, ()) for name in columns]}
 
 
 def fine_looks(stage: Stage, guesses: int) -> GuessedAttack:
@@ -238,8 +240,7 @@ def fine_looks(stage: Stage, guesses: int) -> GuessedAttack:
         return [look["counts"][sum(Fraction(cut) <= 900 for cut in look["cuts"])] for look in looks]
 
     claim = gaussian(_single(subject).look_sigma)
-    draws = -(-guesses // len(columns))
-    return subject.attacked("fine looks", claim, above(seen), draws)
+    return subject.attacked("fine looks", claim, above(seen), guesses, each=len(columns))
 
 
 def single_columns(stage: Stage, guesses: int) -> GuessedAttack:
@@ -251,8 +252,7 @@ def single_columns(stage: Stage, guesses: int) -> GuessedAttack:
         return [rare_count(release, [name]) for name in columns]
 
     claim = gaussian(_single(subject).schedule.single_sigma)
-    draws = -(-guesses // len(columns))
-    return subject.attacked("single columns", claim, above(counted), draws)
+    return subject.attacked("single columns", claim, above(counted), guesses, each=len(columns))
 
 
 def measured_pairs(stage: Stage, guesses: int) -> GuessedAttack:
@@ -265,8 +265,7 @@ def measured_pairs(stage: Stage, guesses: int) -> GuessedAttack:
         return [rare_count(release, pair) for pair in pairs]
 
     (sigma,) = {one.sigma for one in _single(subject).schedule.rounds}
-    draws = -(-guesses // (len(columns) - 1))
-    return subject.attacked("measured pairs", gaussian(sigma), above(counted), draws)
+    return subject.attacked("measured pairs", gaussian(sigma), above(counted), guesses, each=len(columns) - 1)
 
 
 def distances(stage: Stage, guesses: int) -> GuessedAttack:
@@ -347,8 +346,7 @@ def several_tables(stage: Stage, guesses: int) -> GuessedAttack:
         return [rare_count(table, [name]) for name in columns]
 
     claim = gaussian(schedule.single_sigma, schedule.moved)
-    draws = -(-guesses // len(columns))
-    return subject.attacked("several tables", claim, above(counted), draws)
+    return subject.attacked("several tables", claim, above(counted), guesses, each=len(columns))
 
 
 def whole(stage: Stage, guesses: int) -> GuessedAttack:

@@ -104,7 +104,7 @@ class EstimatePages:
             if as_json:
                 return status, JSON, json.dumps(error.to_dict())
             body = f'<p class="note bad">{escape(str(error))}</p>\n<p><a href="./">The latest reports</a></p>'
-            title = "EstimatePages"
+            title = "Estimates"
             stamp = ""
         else:
             if as_json:
