@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -214,10 +214,7 @@ def _totals(declaration: Declaration, one: RelatedTable) -> FixedTotals | None:
     meeting them could change the order of rows."""
     name, said = one.table.name, declaration.totals.get(one.table.name, ())
     by = {column for total in said for column in total.columns}
-    made = next((column for column in (*one.keys, one.reference) if column in by), None)
-    if made is not None:
-        message = f"{made} is a key of {name}, which is made anew: no rows have its values"
-        raise refused("totals", message, f"tables.{name}.totals", "count by other columns")
+    _hold_no_key(one, by, "totals", "count by other columns")
     tied = beside_totals(((one.time, one.time),), said, declaration.impossible.get(name, ())) if one.time else None
     if tied is not None:
         message = f"rows of {name} follow one another by {tied}, and impossible ties it to columns with totals"
@@ -227,13 +224,19 @@ def _totals(declaration: Declaration, one: RelatedTable) -> FixedTotals | None:
 
 def _rules(declaration: Declaration, one: RelatedTable) -> Rules:
     """Which rows of a table cannot be. Raises QuestionError where a rule names a key: no row has its values."""
-    name, rules = one.table.name, declaration.impossible.get(one.table.name, ())
+    rules = declaration.impossible.get(one.table.name, ())
     named = {condition.column for rule in rules for condition in rule}
-    made = next((column for column in (*one.keys, one.reference) if column in named), None)
+    _hold_no_key(one, named, "impossible", "name other columns")
+    return rules
+
+
+def _hold_no_key(one: RelatedTable, columns: Collection[str], what: str, fix: str) -> None:
+    """Raises QuestionError where one of these columns of the table is a key, or refers to one."""
+    name = one.table.name
+    made = next((column for column in (*one.keys, one.reference) if column in columns), None)
     if made is not None:
         message = f"{made} is a key of {name}, which is made anew: no rows have its values"
-        raise refused("impossible", message, f"tables.{name}.impossible", "name other columns")
-    return rules
+        raise refused(what, message, f"tables.{name}.{what}", fix)
 
 
 def _held(declaration: Declaration, one: RelatedTable, totals: FixedTotals | None, least: int) -> FixedTotals | None:
