@@ -78,6 +78,8 @@ def test_an_example_is_in_the_language_of_the_declaration() -> None:
         ([{"age": {"min": 30, "max": 10}}], "no value of age lies from 30 to 10 → write the smaller one as min"),
         ([{"age": {"min": 130}}], "no value of age lies from 130 to 120 → write one that lies within its bounds"),
         ([{"weight": {"min": 9.5, "max": 0.5}}], "no value of weight lies from 9.5 to 0.5"),
+        ([{"age": 130}], "130 lies outside the bounds of age: no row has it → write one within its bounds"),
+        ([{"weight": [1.5, -0.5]}], "-0.5 lies outside the bounds of weight"),
         ([{"kind": None}], "kind is declared to have no NULL → leave NULL out"),
         ([{"sex": "F", "kind": ["a", "(none)"]}], "impossible[0].kind: kind is declared to have no NULL"),
         ([{"odd": [None, "(other)"]}], "it names a value that is not declared"),

@@ -29,6 +29,8 @@ _LOCAL = {
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.sql.shuffle.partitions": "4",
 }
+_BRIEF = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""Java compiles quickly and once, and collects on one thread: a test ends before more of either pays."""
 
 
 def home() -> Path:
@@ -76,7 +78,7 @@ class Program:
             self._process = subprocess.Popen(
                 [str(home() / "bin" / words[0]), *words[1:]],
                 cwd=folder,
-                env={**os.environ, "SPARK_HOME": str(home()), "SPARK_LOCAL_IP": "127.0.0.1", **environment},
+                env={**os.environ, "SPARK_HOME": str(home()), "SPARK_LOCAL_IP": "127.0.0.1", **_BRIEF, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

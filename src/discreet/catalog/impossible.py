@@ -61,12 +61,22 @@ def _condition(reader: RuleReader, where: str, name: Any, said: Any, columns: tu
     if not listed or len(known) != len(plain) or (column.values is not None and not set(known) <= set(declared or ())):
         reader.fault(where, "it names a value that is not declared", _FIX)
         return None
+    beyond = next((value for value in known if not _within(column, value)), None)
+    if beyond is not None:
+        message = f"{_shown(beyond)} lies outside the bounds of {column.name}: no row has it"
+        reader.fault(where, message, "write one within its bounds, or leave it out")
+        return None
     return Condition(column.name, (*known, *((None,) if len(plain) < len(listed) else ())))
 
 
 def _is_null(said: Any, declared: tuple[Value, ...] | None) -> bool:
     """Whether it stands for NULL: None in Python, and a word in TOML, unless that is a value of the column."""
     return said is None or (isinstance(said, str) and said == NONE and NONE not in (declared or ()))
+
+
+def _within(column: Column, value: Value) -> bool:
+    low, high = column.minimum, column.maximum
+    return low is None or high is None or low <= value <= high  # type: ignore[operator]
 
 
 def _range(reader: RuleReader, where: str, column: Column, said: Mapping[Any, Any]) -> Condition | None:
