@@ -125,7 +125,7 @@ class Postgres:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-        # Waits for sessions; ends them; ends itself. A server that lost a session just before may pass over the first two.
+        # Waits for sessions; ends them; ends itself: the first two may be passed over just after a session was killed.
         for number, seconds in ((signal.SIGTERM, 2), (signal.SIGINT, 20), (signal.SIGQUIT, 300)):
             self._process.send_signal(number)
             with suppress(subprocess.TimeoutExpired):
