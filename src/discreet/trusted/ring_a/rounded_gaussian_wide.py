@@ -92,7 +92,7 @@ class Cells:
         """The staircase for one sigma: cells of W integers, W the largest power of two up to sigma/fineness, but at
         least 1, so many that they reach `reach`·sigma on either side."""
         shift = max(0, int(sigma / fineness).bit_length() - 1)
-        width, bits, unity = 1 << shift, sizes.full + GUARD, 1 << sizes.full
+        width, bits, unity, variance = 1 << shift, sizes.full + GUARD, 1 << sizes.full, sigma * sigma
         count = int(-(-reach * sigma // width)) + 1
         # g at j·W − 1/2 for −count ≤ j ≤ count, in units of 2^−bits, below the truth by at most `error`
         left = bells(Fraction(1, 2), width, count + 1, sigma, bits)
@@ -106,14 +106,14 @@ class Cells:
         envelope[count] += unity - sum(envelope)
         quick, chords = [], []
         for place, (pair, peak, height) in enumerate(zip(pairwise(edges), peaks, envelope, strict=True)):
-            bend = _bend(place - count, width, sigma * sigma, peak)
+            bend = _bend(place - count, width, variance, peak)
             quick.append((min(pair) << (levels.quick + sizes.full)) // (height * total))
             chords.append(_chord(pair, error + bend, levels.chord + sizes.full, height * total, shift))
         chord, slope, slack = np.array(chords, np.int64).T.copy()
         return cls(
             table=InversionTable.build(thresholds(envelope, sizes.full), sizes),
             levels=levels,
-            variance=sigma * sigma,
+            variance=variance,
             shift=shift,
             first=-count,
             envelope=tuple(envelope),
@@ -197,8 +197,8 @@ def _bend(cell: int, width: int, variance: Fraction, peak: int) -> int:
     As y²/sigma² grows on either side of zero, |y²/sigma² − 1| is largest at an end of the cell or at zero.
     """
     above, below = variance.numerator, variance.denominator
-    ends = [(2 * (cell + side) * width - 1) ** 2 * below for side in (0, 1)]  # 4·numerator·y²/sigma²
-    farthest = max(abs(end - 4 * above) for end in ends)
+    end, other = 2 * cell * width - 1, 2 * (cell + 1) * width - 1  # 2·y
+    farthest = max(abs(end * end * below - 4 * above), abs(other * other * below - 4 * above))  # times 4·numerator
     if cell == 0:
         farthest = max(farthest, 4 * above)
     return -(-farthest * below * width * width * peak // (32 * above * above))
@@ -212,8 +212,8 @@ def _chord(pair: tuple[int, int], distance: int, bits: int, scale: int, shift: i
     does the last rounding. Where the offset is not all of r, (2·offset + 1)/2^(head + 1) and the place (r +
     1/2)/W are at most 1/2^(head + 1) apart.
     """
-    start, end = ((edge << bits) // scale for edge in pair)
-    slope, head = end - start, min(shift, OFFSET)
+    start = (pair[0] << bits) // scale
+    slope, head = (pair[1] << bits) // scale - start, min(shift, OFFSET)
     place = -(-abs(slope) >> (head + 1)) if shift > head else 0
     return start, slope, -(-(distance << bits) // scale) + 2 + place
 

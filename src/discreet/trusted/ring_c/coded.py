@@ -106,7 +106,7 @@ def _related(rows: CodedRows, salt: Salt, dialect: Dialect) -> tuple[list[str], 
     project = Project(Scan(table.name, table.person, table.one_row_per_person, table.relation), tuple(keys), ())
     counted = project if table.one_row_per_person else LimitRows(project, rows_of_person(table))
     select = rows_that_count(counted, table, salt)
-    return [f"k{place}" for place in range(len(keys))], f"({dialect.text(select)}) AS related"
+    return [f"k{place}" for place in range(len(keys))], f"({dialect.text(select, copy=False)}) AS related"
 
 
 def drop(rows: CodedRows) -> str:
