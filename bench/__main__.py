@@ -28,6 +28,7 @@ from bench import (
     small,
     streams,
     synthesis,
+    tables,
     textbook,
     together,
     tpch,
@@ -61,6 +62,7 @@ def main() -> None:
         show("Three parties together", together.figures(place))
         show("Randomised at home: 100,000 reports, 1,024 values, ε = 1", local.figures())
         show("Publishing a table, Adult in 32 bins", synthesis.figures())
+        show("Publishing three tables, a made shop", tables.figures(tables.shop()))
         accounting.main()
         show("What the audit finds", audit.power())
         show("Ten million rows, a million people", big.ratios(place))
