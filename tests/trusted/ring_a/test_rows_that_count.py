@@ -42,6 +42,7 @@ from discreet.trusted.ring_a.statement import (
     total_of,
     within_bounds,
 )
+from discreet.trusted.ring_a.storing import load_statement
 from discreet.trusted.ring_a.table import Column, Relation, Source, SourceKind, Table, Type, Value
 from discreet.trusted.ring_a.windows import PLACE, ROWS, WORD, P, Salt
 
@@ -306,7 +307,8 @@ MADE: list[exp.Select] = []
 def _(relation: Made, predicate: Any, keep: Any) -> RelationRows:
     assert predicate is None or isinstance(predicate, Call)
     assert keep(TABLE) == kept_rows(SALT, TABLE)
-    MADE.append(exp.select("c4 AS v", "c0 AS person", "c1 AS r0", "c2 AS r1").from_(table_name(TABLE)))
+    rows = exp.select("c4 AS v", "c0 AS person", "c1 AS r0", "c2 AS r1")
+    MADE.append(rows.from_(table_name(TABLE), copy=False))
     return RelationRows(MADE[-1], {"v": exp.column("v")}, relation.person, (Type.INTEGER, Type.BOOLEAN))
 
 
@@ -368,3 +370,25 @@ def test_what_nobody_has_made_known_is_refused() -> None:
         other_statement("plan", TABLE, SALT)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="no statement is known of object over t"):
         statement(object(), TABLE, SALT)  # type: ignore[arg-type]
+
+
+def test_no_statement_of_a_table_copies_what_it_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither rows nor what is selected of them, for a question or for a load: single columns alone."""
+
+    def copied(tree: exp.Expr) -> exp.Expr:
+        raise AssertionError(f"a {type(tree).__name__} is copied")
+
+    monkeypatch.setattr(exp.Subquery, "copy", copied)
+    monkeypatch.setattr(exp.Alias, "copy", copied)
+    monkeypatch.setattr(exp.Select, "copy", lambda tree: copied(tree) if tree.expressions else exp.Select())
+    key = Key("v", Type.INTEGER, (1, 2), null=True)
+    for scan in (SEVERAL, Scan("t", "p", True), Scan("t", None, True), Scan("t", "p", False, Made())):
+        rows = scan if scan.relation is not None else Filter(scan, Literal(True, Type.BOOLEAN))
+        project = Project(rows, (key,), (VALUE,))
+        limited = LimitRows(project, 2)
+        for node in (project, limited, Clip(PersonGroup(project)), Clip(LimitGroups(PersonGroup(limited), 1))):
+            assert statement(Aggregate(node, EVERY), TABLE, SALT)
+    more = (Column("step", Type.NUMBER, 0, 3, Fraction(1, 2)), Column("name", Type.TEXT, identifies=True))
+    wide = replace(TABLE, columns=(*TABLE.columns, *more))
+    for table in (wide, replace(wide, person="i"), replace(TABLE, person=None, public=True)):
+        assert load_statement(table, exp.to_table("source"), "a key", lambda one: exp.column(one.name))

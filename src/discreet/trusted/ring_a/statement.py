@@ -63,7 +63,7 @@ def statement(plan: Root, table: Table, salt: Salt) -> exp.Select:
     else:
         grouped = rows_that_count(plan.child, table, salt)
         totals = [_or_zero(total_of(total)) for total in plan.totals]
-    select = exp.select(*keys, *totals, copy=False).from_(grouped.subquery("bounded", copy=False), copy=False)
+    select = exp.select(*keys, *totals).from_(grouped.subquery("bounded", copy=False), copy=False)
     return select.group_by(*(key.copy() for key in keys), copy=False) if keys else select
 
 
@@ -143,7 +143,7 @@ def rows_that_count(node: Project | LimitRows, table: Table, salt: Salt, *, also
     selected += [exp.column(name) for name in also]
     if not selected:
         selected.append(named(exp.Literal.number(1), "one"))
-    select = exp.select(*selected, copy=False).from_(source, copy=False)
+    select = exp.select(*selected).from_(source, copy=False)
     for condition in conditions:
         select = select.where(condition, copy=False)
     if isinstance(node, LimitRows) and rotating.over_rows(node):
@@ -206,10 +206,10 @@ def _declared(key: Key, values: tuple[Value, ...], column: exp.Expression) -> ex
 def total_of(total: Total) -> exp.Expression:
     """A total over rows; NULL where a sum has nothing to add."""
     column = exp.column(f"q{total.quantity}")
-    count = exp.Count(this=column, big_int=True)
+    count = exp.Count(this=column)
     match total.kind:
         case TotalKind.ROWS | TotalKind.PERSONS:
-            return exp.Count(this=exp.Star(), big_int=True)
+            return exp.Count(this=exp.Star())
         case TotalKind.NON_NULL:
             return count
         case TotalKind.SUM:
@@ -235,7 +235,7 @@ def person_groups(rows: exp.Select, keys: int, totals: Sequence[Total], also: Se
         named(total_of(total), f"a{index}") for index, total in enumerate(totals) if total.kind is not TotalKind.PERSONS
     ]
     return (
-        exp.select(person, *columns, *selected, *also, copy=False)
+        exp.select(person, *columns, *selected, *also)
         .from_(rows.subquery("row", copy=False), copy=False)
         .group_by(person.copy(), *(column.copy() for column in columns), copy=False)
     )
@@ -244,7 +244,7 @@ def person_groups(rows: exp.Select, keys: int, totals: Sequence[Total], also: Se
 def _over_persons(total: Total, index: int, *, clamped: bool) -> exp.Expression:
     """A total over persons, each clamped to the bounds, but for sums that are `clamped` already."""
     if total.kind is TotalKind.PERSONS:
-        return exp.Count(this=exp.Star(), big_int=True)
+        return exp.Count(this=exp.Star())
     within = clamped and total.kind is TotalKind.SUM
     return _or_zero(function("whole_sum", exp.column(f"a{index}") if within else within_bounds(total, index)))
 
@@ -264,8 +264,4 @@ def _limited(source: exp.Select, among: Sequence[rotating.Typed], most: int, sal
     candidates = mixed.subquery("candidate", copy=False)
     ranked = exp.select(exp.Star(), named(rank, "rank_of_person")).from_(candidates, copy=False)
     between = exp.Between(this=exp.column("rank_of_person"), low=exp.Literal.number(1), high=exp.Literal.number(most))
-    return (
-        exp.select(exp.Star(), copy=False)
-        .from_(ranked.subquery("ranked", copy=False), copy=False)
-        .where(between, copy=False)
-    )
+    return exp.select(exp.Star()).from_(ranked.subquery("ranked", copy=False), copy=False).where(between, copy=False)

@@ -50,7 +50,7 @@ def load_statement(table: Table, source: exp.Expression, key: str, read: Read) -
     """
     held = [replace(column, identifies=True) if table.public else column for column in table.columns]
     selected = [exp.alias_(_typed(column, read), column_name(index)) for index, column in enumerate(held)]
-    select = exp.select(*selected).from_(source)
+    select = exp.select(*selected).from_(source, copy=False)
     for column in table.columns:
         if column.identifies and column.type is Type.TEXT and not table.public:
             length = function("length", _typed(column, read))
@@ -67,7 +67,8 @@ def load_statement(table: Table, source: exp.Expression, key: str, read: Read) -
     elif table.public:
         order = [exp.Ordered(this=exp.column(column_name(i)), nulls_first=True) for i in range(len(held))]
         place = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=order))
-        select = exp.select(exp.Star(), exp.alias_(place, PLACE)).from_(select.subquery("typed"))
+        below = select.subquery("typed", copy=False)
+        select = exp.select(exp.Star(), exp.alias_(place, PLACE)).from_(below, copy=False)
     select = _beside_steps(select, table)
     return exp.Create(this=exp.to_table(table_name(table)), kind="TABLE", expression=select)
 
