@@ -17,6 +17,7 @@ from scipy import stats
 from discreet.noise import discrete_laplace
 from discreet.trusted.ring_a import inversion as table_module
 from discreet.trusted.ring_a import laplace
+from discreet.trusted.ring_a.exact import exp_bounds
 from discreet.trusted.ring_a.inversion import BitSizes, Digits
 from discreet.trusted.ring_a.laplace import build, digit_weights, powers
 from discreet.trusted.ring_a.sampler import sample
@@ -193,6 +194,22 @@ def test_tables_are_symmetric_and_reach_far_enough(scale: Fraction) -> None:
     assert digits.low + spread == -digits.low
     assert -digits.low >= 134 * scale
     assert all(len(table.cuts) <= 4096 for table in digits.tables)
+
+
+def test_the_tables_are_of_the_sizes_that_their_errors_count_on() -> None:
+    """Tails that are left out lie below 2^−193 on either side, and exponents are at most 2^11."""
+    assert exp_bounds(Fraction(-laplace.TAIL), 20)[1] < Fraction(1, 2**193)
+    assert max(2 * 2**laplace.DIGIT - 2, laplace.WIDEST) <= 2**11
+
+
+def test_at_their_edges_there_is_no_table_or_one() -> None:
+    for scale, tables in (
+        (Fraction(1, 201), 0),
+        (Fraction(1, 200), 1),
+        (Fraction(2048, 134), 1),
+        (Fraction(2049, 134), 2),
+    ):
+        assert len(build(scale).tables) == tables
 
 
 def test_a_scale_is_built_once() -> None:

@@ -87,17 +87,16 @@ def powers(rate: Fraction, count: int, bits: int) -> list[int]:
     """
     ratio = exp_floor(rate, bits)
     powers = [1 << bits]
-    while len(powers) < count:
+    for _ in range(count - 1):
         powers.append((powers[-1] * ratio) >> bits)
     return powers
 
 
 def digit_weights(powers: list[int]) -> list[int]:
     """The weights of D − D′, from −(B − 1) to B − 1, given the powers q^0 … q^(2B − 2)."""
-    base = (len(powers) + 1) // 2
     total, sums = 0, []
     for power in powers[::2]:
         total += power
         sums.append(total)
-    side = [powers[distance] * sums[base - 1 - distance] for distance in range(base)]
+    side = [powers[distance] * sums[-1 - distance] for distance in range(len(sums))]
     return [*side[:0:-1], *side]
