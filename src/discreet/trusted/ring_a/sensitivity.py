@@ -66,7 +66,7 @@ _BY_ROW = (TotalKind.ROWS, TotalKind.NON_NULL, TotalKind.SUM)
 _BY_PERSON = (TotalKind.MEAN_PER_PERSON, TotalKind.PERSONS_WITH_VALUE)
 """Totals that exist only where each person's rows in a group have become one."""
 
-_MOST_STATES = 19_683
+_MOST_STATES = 3**9
 """More corners than this are not looked at: such a part is none that a question makes."""
 
 
