@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import pytest
@@ -92,3 +93,10 @@ def test_faults_are_named(rules: Any, words: str) -> None:
     with pytest.raises(DeclarationError) as error:
         declared(rules)
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize("value", ["a", 90, datetime.date(2000, 1, 1)])
+def test_where_the_source_states_the_type_values_are_not_held_against_bounds(value: object) -> None:
+    columns = {"x": {"min": 0, "max": 50}}
+    table = {"source": "t.parquet", "one_row_per_person": True, "columns": columns, "impossible": [{"x": value}]}
+    assert declare({"budget": {"epsilon": 1}, "tables": {"t": table}}).impossible["t"]

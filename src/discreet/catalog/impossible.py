@@ -75,8 +75,10 @@ def _is_null(said: Any, declared: tuple[Value, ...] | None) -> bool:
 
 
 def _within(column: Column, value: Value) -> bool:
+    """Whether the value lies within the column's bounds, as far as the declaration tells: not where the source states
+    the type, as a date and a time are not compared."""
     low, high = column.minimum, column.maximum
-    return low is None or high is None or low <= value <= high  # type: ignore[operator]
+    return column.type is None or low is None or high is None or low <= value <= high  # type: ignore[operator]
 
 
 def _range(reader: RuleReader, where: str, column: Column, said: Mapping[Any, Any]) -> Condition | None:
