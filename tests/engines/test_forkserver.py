@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import select
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -76,3 +79,40 @@ def test_who_is_interrupted_while_a_child_starts_can_still_end_it(
     child.end()
     assert not child.lives
     assert not path.exists() or "Z" in (path / "stat").read_text()  # its server lets go of it
+
+
+CURATOR = """
+import os, sys, time
+from discreet.engines.forkserver import _server
+print(_server("slow_to_load")._process.pid, flush=True)
+sys.stdin.read()
+"""
+
+SLOW = """
+import pathlib, time
+pathlib.Path(__file__).with_name("loading").touch()
+time.sleep(1_000_000)
+"""
+
+
+def test_a_server_that_still_loads_its_program_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    (tmp_path / "slow_to_load.py").write_text(SLOW)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-c", CURATOR]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as curator:
+        assert curator.stdout is not None
+        server = os.pidfd_open(int(curator.stdout.readline()))
+        ends = time.monotonic() + 60
+        while not (tmp_path / "loading").exists():
+            assert time.monotonic() < ends
+            time.sleep(0.01)
+        curator.kill()
+    while not _ended(server):
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+    os.close(server)
+
+
+def _ended(process: int) -> bool:
+    """Whether a process has ended, by its descriptor."""
+    return bool(select.select([process], [], [], 0)[0])

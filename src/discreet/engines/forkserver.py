@@ -28,6 +28,9 @@ LARGE = ("pandas",)
 CURATOR = 3
 """In a server and its children: the descriptor of the curator's process, which is ready when that has ended."""
 
+EVERY = 0.1
+"""Seconds: how often a server that still loads its program looks whether the curator's process has ended."""
+
 
 def fork(program: str, requests: int, answers: int) -> socket.socket:
     """Has a child forked that runs `main` of the module `program`, with these descriptors as standard input and output.
@@ -110,6 +113,8 @@ def main(curator: int, program: str, large: list[str]) -> None:
         os.dup2(watched, CURATOR)
         os.close(watched)
     signal.signal(signal.SIGCHLD, _reap)
+    signal.signal(signal.SIGALRM, _end_with_curator)  # no thread, which would leave the children its memory
+    signal.setitimer(signal.ITIMER_REAL, EVERY, EVERY)
     loaded = importlib.import_module(program)
     for name in large:
         if name in getattr(loaded, "BESIDE", ()):
@@ -118,6 +123,8 @@ def main(curator: int, program: str, large: list[str]) -> None:
         loaded.prepare()
     gc.collect()
     gc.freeze()  # what all children share stays shared
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
     while True:
         ready, _, _ = select.select([0, CURATOR], [], [])
         if CURATOR in ready:
@@ -148,6 +155,12 @@ def main(curator: int, program: str, large: list[str]) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         os.close(requests)
         os.close(answers)
+
+
+def _end_with_curator(*_: object) -> None:
+    """Ends the server, while it loads its program, where the curator's process has ended."""
+    if select.select([CURATOR], [], [], 0)[0]:
+        os._exit(1)
 
 
 def _reap(*_: object) -> None:
