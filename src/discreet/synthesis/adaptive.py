@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from discreet.errors import QuestionError
 from discreet.markov import Clique, Domain, MarginalMeasurement, MarkovRandomField, fit
-from discreet.markov.measurement import averages, total_rows
+from discreet.markov.measurement import Average, averages, total_rows
 from discreet.markov.tree import Graph, junction_tree
 from discreet.synthesis.bounds import Bound, Distance, Evidence
 from discreet.synthesis.candidates import (
@@ -37,9 +37,9 @@ from discreet.synthesis.candidates import (
 )
 from discreet.synthesis.gains import SILENT, Heard, heard, partners, single_gains
 from discreet.synthesis.schedule import Round, Schedule, closure, inside
+from discreet.synthesis.tails import falling, unseen
 from discreet.synthesis.totals import FixedTotals, Zeros
 
-UNSEEN, UNSEEN_TAIL = 3, 2  # deviations
 MOST_OFFERED, OFFERED, MOST_ROWS = 1500, 400, 10_000_000
 
 LIMIT = 2_000_000
@@ -154,7 +154,7 @@ def synthesise(
     *,
     zeros: Zeros | None = None,
     rare: Mapping[str, int] | None = None,
-    tails: Mapping[str, int] | None = None,
+    tails: Mapping[str, NDArray[np.int64]] | None = None,
     initial: Sequence[MarginalMeasurement] = (),
     assumed: Sequence[MarginalMeasurement] = (),
     counted: Mapping[str, Sequence[SeenCounts]] | None = None,
@@ -171,9 +171,10 @@ def synthesise(
     """Measures what the schedule says, and gives a model of it and rows.
 
     `zeros`: for cliques, which of their cells no row can have. `rare`: for columns, a cell that is taken for empty
-    where its column alone shows no more of it than noise; `tails`: for columns, how many of their first cells are in
-    order, of which the same holds of those at both ends, taken together. `initial`: what is known of the same rows
-    already; `assumed`: what the model shall hold though it was not measured of them, so no bound follows from it.
+    where its column alone shows no more of it than noise; `tails`: for columns whose first cells are in order, how many
+    values each of these holds: the lowest may be empty too, and the highest fall (`falling`). `initial`: what is known
+    of the same rows already; `assumed`: what the model shall hold though it was not measured of them, so no bound
+    follows from it.
     `counted`: for columns, counts that earlier steps released of their cells; as cells may have been chosen for being
     large, the model is fitted to them beside what is measured, but no bound follows from them.
     `totals`: counts that the rows have exactly; what they say is not measured, and no bound follows from it. `prior`:
@@ -242,18 +243,6 @@ def synthesise(
         return SynthesisResult(model, table, measured, run.workload, log, complete, evidence, run.expected)
 
 
-def unseen(counts: NDArray[np.float64], sigma: float, rare: int | None, ordered: int) -> NDArray[np.bool_]:
-    """The cells of a column that its noisy counts show nothing of: the `rare` one, where it is no more than noise; and
-    of the `ordered` first those at either end, as long as all that are further out are no more than noise together."""
-    empty = np.zeros(counts.shape, bool)
-    if rare is not None:
-        empty[rare] = counts[rare] < UNSEEN * sigma
-    noise = UNSEEN_TAIL * sigma * np.sqrt(np.arange(1, ordered + 1))
-    for end in (slice(None, ordered), slice(ordered - 1, None, -1) if ordered else slice(0)):
-        empty[end] |= np.logical_and.accumulate(np.cumsum(counts[end]) < noise)
-    return empty
-
-
 class _CallbackFailed(Exception):
     """The callback raised an error: measuring stops."""
 
@@ -266,7 +255,7 @@ class _Run:
     workload: tuple[Clique, ...]
     zeros: dict[Clique, NDArray[np.bool_]]
     rare: dict[str, int]
-    tails: dict[str, int]
+    tails: dict[str, NDArray[np.int64]]
     tell: Callable[[Progress], None] | None
     limit: int
     given: frozenset[str] = frozenset()
@@ -321,11 +310,26 @@ class _Run:
         if self.prior is not None:
             self.expected = self.prior.today(self.known, self.rows)
 
+    def alone(self, name: str) -> Average:
+        """What is known of a column alone that was measured."""
+        (counts,) = averages([one for one in (*self.known, *self.expected) if one.clique == (name,)])
+        return counts
+
+    def fallen(self) -> list[MarginalMeasurement]:
+        """What is said of the highest cells of columns in order."""
+        measured = {one.clique for one in self.known}
+        found = (
+            falling(self.alone(name), widths, total_rows(self.known))
+            for name, widths in self.tails.items()
+            if (name,) in measured
+        )
+        return [one for one in found if one is not None]
+
     def fitted(self, iterations: int) -> MarkovRandomField:
-        potentials, limit = self.model.potentials, 4 * self.limit
+        potentials, limit, fallen = self.model.potentials, 4 * self.limit, self.fallen()
         self.model = fit(
             self.domain,
-            [*self.known, *self.beside, *self.expected],
+            [*self.known, *self.beside, *self.expected, *fallen],
             potentials=potentials,
             zeros=self.zeros,
             iterations=iterations,
@@ -338,7 +342,7 @@ class _Run:
     def _counted_rows(self) -> int | None:
         """How many rows the model has: as many as was measured in this run, where counts stand beside that of which
         some were chosen for being large, or are of other rows. None where all that is known says it."""
-        if self.rows is not None or not (self.beside or self.expected) or not self.known:
+        if self.rows is not None or not (self.beside or self.expected or self.tails) or not self.known:
             return self.rows
         return round(total_rows(self.known))
 
@@ -366,8 +370,8 @@ class _Run:
         `workload`."""
         for name in self.schedule.singles:
             measured = self.measured((name,), self.schedule.single_sigma)
-            (counts,) = averages([one for one in (*self.known, *self.expected) if one.clique == (name,)])
-            empty = unseen(counts.values, counts.sigma, self.rare.get(name), self.tails.get(name, 0))
+            counts = self.alone(name)
+            empty = unseen(counts, self.rare.get(name), len(self.tails.get(name, ())))
             if empty.any() and not empty.all():
                 self.zeros[(name,)] = empty
             self.beside += [one.beside(name, measured) for one in self.counted.get(name, ())]

@@ -24,6 +24,7 @@ from discreet.synthesis.content import content
 from discreet.synthesis.earlier import start
 from discreet.synthesis.prefixes import FoundPrefixes
 from discreet.synthesis.publication import Publication, coded, rules_about, zeros
+from discreet.synthesis.tails import widths
 from discreet.synthesis.totals import Zeros
 from discreet.trusted.ring_a.gate import Door
 from discreet.trusted.ring_a.table import Table, Value
@@ -104,8 +105,9 @@ def synthesised(
     **said: Any,
 ) -> SynthesisResult:
     """Marginals of the coded rows, chosen and measured, and rows that follow them; what more is said goes to
-    `synthesise`. Where NULLs, or any number of rows in a column of `numbers`, are no more than noise, none are made.
-    No row is in cells that are `empty`, and `expected` is what is known beforehand, but for an earlier release.
+    `synthesise`. Where NULLs are no more than noise, none are made; in columns of `numbers`, of rows, high ones
+    fall (`tails`). No row is in cells that are `empty`, and `expected` is what is known beforehand, but for an earlier
+    release.
     Raises EngineError where there are too many cells after all."""
     lines = {one.column.name: one.line for one in call.columns if one.line is not None}
     forbidden = {**zeros(call.impossible, coding, lines, call.orders), **(empty or {})}
@@ -116,7 +118,7 @@ def synthesised(
     own = {one.column.name for one in call.columns}
     free = [one for one in coding.columns if one.column.name in own - ruled]
     rare = {one.column.name: one.size - 1 for one in free if one.null and one.size > 1}
-    tails = {one.column.name: one.size - one.null for one in free if one.column.name in numbers}
+    tails = {one.column.name: widths(one) for one in free if isinstance(one, Binned) and one.column.name in numbers}
     domain = Domain(coding.names, coding.sizes)
     measurer = GateMeasurer(run, call.schedule.compared)
     prior = expected if call.earlier is None else call.earlier.prior(domain, certain(call, coding))
