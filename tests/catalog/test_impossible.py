@@ -100,3 +100,21 @@ def test_where_the_source_states_the_type_values_are_not_held_against_bounds(val
     columns = {"x": {"min": 0, "max": 50}}
     table = {"source": "t.parquet", "one_row_per_person": True, "columns": columns, "impossible": [{"x": value}]}
     assert declare({"budget": {"epsilon": 1}, "tables": {"t": table}}).impossible["t"]
+
+
+@pytest.mark.parametrize("said", [{"min": "a"}, {"max": datetime.date(2000, 1, 1)}, {"min": 1, "max": "z"}])
+def test_a_range_is_of_the_kind_of_the_bounds_where_the_source_states_the_type(said: object) -> None:
+    columns = {"x": {"min": 0, "max": 50}}
+    table = {"source": "t.parquet", "one_row_per_person": True, "columns": columns, "impossible": [{"x": said}]}
+    with pytest.raises(DeclarationError, match="the range is of another kind than the bounds of x"):
+        declare({"budget": {"epsilon": 1}, "tables": {"t": table}})
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(0, "z"), ("a", 3), (datetime.date(2000, 1, 1), datetime.datetime(2001, 1, 1)), (0.5, datetime.date(2000, 1, 1))],
+)
+def test_bounds_are_of_one_kind(low: object, high: object) -> None:
+    table = {"source": "t.parquet", "one_row_per_person": True, "columns": {"x": {"min": low, "max": high}}}
+    with pytest.raises(DeclarationError, match="min and max are of two kinds → write both as numbers"):
+        declare({"budget": {"epsilon": 1}, "tables": {"t": table}})

@@ -38,6 +38,7 @@ from discreet.catalog.model import (
     Rules,
     Store,
     Sums,
+    comparable,
     writable,
 )
 from discreet.catalog.orders import beside_totals, orders, time
@@ -891,6 +892,10 @@ class _DeclarationReader:
             self.fault(where, f"a {kind} column takes no min and max", "leave them out")
         else:
             low, high = (self.value(f"{where}.{key}", raw.get(key), kind) for key in ("min", "max"))
+        if low is not None and high is not None and not comparable(low, high):
+            fix = "write both as numbers, as dates or as times, and the column's type with them"
+            self.fault(f"{where}.min", "min and max are of two kinds", fix)
+            low = high = None
         if low is not None and high is not None and low > high:  # type: ignore[operator]
             self.fault(f"{where}.min", "min is larger than max", "write min at most max")
         step = self.number(f"{where}.step", raw["step"]) if "step" in raw else None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Protocol
 
-from discreet.catalog.model import Condition, Rules
+from discreet.catalog.model import Condition, Rules, comparable
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Column, Type, Value
 
@@ -89,6 +89,9 @@ def _range(reader: RuleReader, where: str, column: Column, said: Mapping[Any, An
     low, high = column.minimum if low is None else low, column.maximum if high is None else high
     assert low is not None
     assert high is not None
+    if not comparable(low, high):
+        reader.fault(where, f"the range is of another kind than the bounds of {column.name}", "write it as these are")
+        return None
     if low > high:  # type: ignore[operator]
         message = f"no value of {column.name} lies from {_shown(low)} to {_shown(high)}"
         fix = "write the smaller one as min" if set(said) == _RANGE else "write one that lies within its bounds"

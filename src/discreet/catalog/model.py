@@ -192,6 +192,12 @@ class DeclaredState:
     key: Path
 
 
+def comparable(one: Value, other: Value) -> bool:
+    """Whether one of them may be larger: not of a number and a text, or a date and a time."""
+    kinds = [Fraction if type(value) is int else type(value) for value in (one, other)]
+    return kinds[0] is kinds[1]
+
+
 @dataclass(frozen=True)
 class Condition:
     """What a row's value in a column may be: one of these values, of which None is NULL, or one from `minimum` to
