@@ -53,6 +53,7 @@ def main() -> None:
         show("Errors beside other libraries', at epsilon 1 and delta 1e-6", accuracy.figures())
         show("COUNT(*) over the error at the best limit, heavy tails", profile.figures())
         show("SUM(amount), mean error in % of the sum, heavy tails", list(profile.sums()))
+        show("A published table at ε 1, by how many rows of a person count", list(profile.published()))
         show("Earlier answers used again, Adult", [*reuse.figures(), *reuse.speed()])
         show("The synthetic state beside plain prices, Adult", list(interactive.figures(place / "state", 40)))
         show("The textbook's constructions", textbook.figures())
