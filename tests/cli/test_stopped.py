@@ -6,12 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from kinds import some
+from waiting import until
 
 PRESSED = """
 import os, signal, sys, threading
@@ -53,16 +53,13 @@ def test_ctrl_c_says_one_line_and_leaves_no_process(words: tuple[str, ...], seco
         text=True,
     ) as command:
         _, said = command.communicate()
-    ends = time.monotonic() + 60
     lines = [line for line in said.splitlines() if line and not any(note in line for note in NOTES)]
     if command.returncode == 0:  # it was done before
         assert lines == []
     else:
         assert command.returncode in (130, -signal.SIGINT)  # a shell says 130 of both
         assert lines == ["stopped; what was reserved stays charged"]
-    while servers(command.pid):  # a process ends after the one it waits for
-        assert time.monotonic() < ends, servers(command.pid)
-        time.sleep(0.02)
+    until(lambda: servers(command.pid) == [])  # a process ends after the one it waits for
 
 
 PRESSED_AT = """

@@ -19,7 +19,7 @@ import pytest
 from discreet.catalog.model import EngineKind, EngineLimits
 from discreet.catalog.spark import remote
 
-SECONDS = 120
+SECONDS = 300
 """A server that does not answer within this time is none."""
 
 _LOCAL = {

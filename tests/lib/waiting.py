@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 LONGEST = 300
@@ -16,3 +17,11 @@ def until(holds: Callable[[], Any], every: float = 0.02) -> None:
     while not holds():
         assert time.monotonic() < end, "what was waited for did not come"
         time.sleep(every)
+
+
+def gone(process: int) -> bool:
+    """Whether a process has ended, be it that nobody has let go of it yet."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True

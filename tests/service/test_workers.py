@@ -27,7 +27,7 @@ from discreet.ledger import Ledger
 from discreet.service.workers import Workers
 from face_tools import EXACT, Command, Data, spent
 from service_tools import CLINIC, Reply, Served, served
-from waiting import until
+from waiting import gone, until
 
 STORED = CLINIC + '[engine]\nstore = "file"\nanswer_seconds = "off"\n'
 RICH = (
@@ -206,13 +206,6 @@ def opened(process: int) -> bool:
         return any("/side-" in os.readlink(one) for one in Path(f"/proc/{process}/fd").iterdir())
     except OSError:
         return False
-
-
-def gone(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except OSError:
-        return True
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from discreet.engines.protocol import Lost, Stopped
 from discreet.errors import EngineError
 from discreet.trusted.ring_a.table import Source, SourceKind, Table
 from engine_tools import declaration, frame, planned
-from waiting import until
+from waiting import gone, until
 
 ROWS = [{"p": "a", "v": 1, "w": 0.5}, {"p": "b", "v": 2}]
 
@@ -180,7 +179,7 @@ def test_the_child_ends_with_its_parent() -> None:
     note = Path(f"/tmp/discreet-child-{pid}")
     child = int(note.read_text())
     note.unlink()
-    until(lambda: not Path(f"/proc/{child}").exists() or _status(child, "State")[0] == "Z")
+    until(lambda: gone(child))
 
 
 def test_children_are_forked_from_a_process_of_one_thread_that_another_replaces() -> None:
@@ -190,8 +189,7 @@ def test_children_are_forked_from_a_process_of_one_thread_that_another_replaces(
     server = int(_status(one.pid, "PPid"))
     assert _status(server, "Threads") == "1"
     os.kill(server, signal.SIGKILL)
-    while Path(f"/proc/{server}").exists() and _status(server, "State")[0] != "Z":
-        time.sleep(0.001)
+    until(lambda: gone(server))
     assert one.call("run", "SELECT 1", seconds=300)["rows"] == [[1]]
     other = EngineProcess(WORKER)
     assert other.call("limit", 1, seconds=300) == {}

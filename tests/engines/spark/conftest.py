@@ -36,3 +36,9 @@ def one(spark: Spark) -> Iterator[Any]:
         yield made
     finally:
         made.stop()
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement is tried however slow the machine is."""
+    monkeypatch.setattr("discreet.engines.twin._SECONDS", 300)
