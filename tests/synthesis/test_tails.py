@@ -45,6 +45,7 @@ def test_a_tail_falls_by_the_ratio_of_what_is_seen() -> None:
 def test_a_cell_of_many_values_has_as_many_rows_as_each_of_them_would_have() -> None:
     assert tail([400, 200, 100, 50, 25, 12, 6, 3, 900], [1] * 8)[-4:] == [25, 12, 6, 3]
     assert tail([400, 200, 100, 50, 37, 9, 900], [1, 1, 1, 1, 2, 2])[-2:] == [37, 9]
+    assert tail([400, 200, 5, 9, 900], [1, 1, 10, 10**9])[-2:] == [4, 0]  # however many they are
 
 
 def test_nothing_is_said_where_the_last_cell_is_seen_or_none_is() -> None:

@@ -22,7 +22,7 @@ UNSEEN, UNSEEN_TAIL = 3, 2.5
 SURE = 20
 """By how much less than what is measured the model may be off from what is said of such cells."""
 
-_RATIOS = np.arange(50) / 50
+_RATIOS = np.arange(50)[:, None] / 50
 
 
 def unseen(column: Average, rare: int | None, ordered: int) -> NDArray[np.bool_]:
@@ -50,8 +50,8 @@ def falling(column: Average, widths: NDArray[np.int64], rows: float) -> Marginal
     if first in (0, ordered):
         return None
     near, ends = counts[first - 1 : ordered], np.cumsum(widths[first - 1 :])
-    powers = np.cumsum(_RATIOS[:, None] ** np.arange(ends[-1]), axis=1)[:, ends - 1]
-    falls = np.diff(powers, axis=1, prepend=0)
+    sums = (1 - _RATIOS**ends) / (1 - _RATIOS)
+    falls = np.diff(sums, axis=1, prepend=0)
     heights = np.maximum(falls @ near / (falls * falls).sum(axis=1), 0)[:, None]
     best = int(((near - heights * falls) ** 2).sum(axis=1).argmin())
     tail = np.rint(heights[best] * falls[best, 1:]).astype(np.int64)
