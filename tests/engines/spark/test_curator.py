@@ -316,9 +316,9 @@ def test_a_listing_that_takes_too_long_ends_nothing_else(spark: Spark) -> None:
     try:
         numbers = "SELECT SUM(a.id % 7 + b.id % 5) AS s FROM range({0}) AS a CROSS JOIN range({0}) AS b"
         with ThreadPoolExecutor(1) as others:
-            other = others.submit(lambda: worker.session.sql(numbers.format(40_000)).toArrow().num_rows)
+            other = others.submit(lambda: worker.session.sql(numbers.format(10_000)).toArrow().num_rows)
             with pytest.raises(PySparkException):
-                worker.do_listed(numbers.format(4_000_000), 0.5)
+                worker.do_listed(numbers.format(4_000_000), 0.2)
             assert not other.done()
             assert other.result() == 1
     finally:
