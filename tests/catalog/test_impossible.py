@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
+import pandas
 import pytest
 
-from discreet.catalog import declare
+from discreet.catalog import Declaration, declare
 from discreet.catalog.model import Condition
 from discreet.errors import DeclarationError
 
@@ -95,19 +96,35 @@ def test_faults_are_named(rules: Any, words: str) -> None:
     assert words in str(error.value)
 
 
-@pytest.mark.parametrize("value", ["a", 90, datetime.date(2000, 1, 1)])
-def test_where_the_source_states_the_type_values_are_not_held_against_bounds(value: object) -> None:
-    columns = {"x": {"min": 0, "max": 50}}
-    table = {"source": "t.parquet", "one_row_per_person": True, "columns": columns, "impossible": [{"x": value}]}
-    assert declare({"budget": {"epsilon": 1}, "tables": {"t": table}}).impossible["t"]
+def typeless(low: object, high: object, said: object) -> Declaration:
+    """A column whose source states the type."""
+    columns = {"x": {"min": low, "max": high}}
+    table = {"source": "t.parquet", "one_row_per_person": True, "columns": columns, "impossible": [{"x": said}]}
+    return declare({"budget": {"epsilon": 1}, "tables": {"t": table}})
+
+
+def test_where_the_source_states_the_type_values_are_not_held_against_bounds() -> None:
+    day, moment = datetime.date(2000, 1, 1), datetime.datetime(2001, 1, 1)
+    for low, high, said in ((0, 50, 90), (0, 50, [0.5, 90]), (day, day, moment), (moment, moment, day)):
+        assert typeless(low, high, said).impossible["t"]
+
+
+def test_kinds_of_other_libraries_are_those_that_they_are_made_of() -> None:
+    early, late = pandas.Timestamp("2000-01-01"), datetime.datetime(2001, 1, 1)
+    assert typeless(early, late, {"min": pandas.Timestamp("2000-06-01")}).impossible["t"]
+    assert typeless(early, late, [late, early]).impossible["t"]
+
+
+@pytest.mark.parametrize("said", ["a", [3, "a"], datetime.date(2000, 1, 1), True])
+def test_a_value_is_of_the_kind_of_the_bounds_where_the_source_states_the_type(said: object) -> None:
+    with pytest.raises(DeclarationError, match="a value is of another kind than the bounds of x"):
+        typeless(0, 50, said)
 
 
 @pytest.mark.parametrize("said", [{"min": "a"}, {"max": datetime.date(2000, 1, 1)}, {"min": 1, "max": "z"}])
 def test_a_range_is_of_the_kind_of_the_bounds_where_the_source_states_the_type(said: object) -> None:
-    columns = {"x": {"min": 0, "max": 50}}
-    table = {"source": "t.parquet", "one_row_per_person": True, "columns": columns, "impossible": [{"x": said}]}
     with pytest.raises(DeclarationError, match="the range is of another kind than the bounds of x"):
-        declare({"budget": {"epsilon": 1}, "tables": {"t": table}})
+        typeless(0, 50, said)
 
 
 @pytest.mark.parametrize(

@@ -81,8 +81,9 @@ def test_who_is_interrupted_while_a_child_starts_can_still_end_it(
 
 
 CURATOR = """
-import os, sys, time
+import signal, sys
 from discreet.engines.forkserver import _server
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
 print(_server("slow_to_load")._process.pid, flush=True)
 sys.stdin.read()
 """

@@ -84,6 +84,14 @@ def test_what_is_said_never_rises_and_is_of_as_many_rows_as_there_are(
         assert len(said.merged[0] or ()) == len(found)
 
 
+def test_noise_may_be_as_small_as_a_price_can_make_it() -> None:
+    counts = MarginalMeasurement(("n",), np.array([400, 0, 0, 9]), Fraction(1, 10**9))
+    said = falling(Average.of([counts]), np.ones(3, np.int64), 409.0)
+    assert said is not None
+    assert said.values.tolist() == [409, 0, 0]
+    assert said.sigma > 0
+
+
 def test_how_many_numbers_a_cell_holds() -> None:
     cells = Binned(Column("n", Type.INTEGER, 1, 30), (2, 3, 10, 22))
     assert widths(cells).tolist() == [1, 1, 7, 12, 9]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Protocol
 
-from discreet.catalog.model import Condition, Rules, comparable
+from discreet.catalog.model import Condition, Rules, comparable, of_one_kind
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Column, Type, Value
 
@@ -61,6 +61,9 @@ def _condition(reader: RuleReader, where: str, name: Any, said: Any, columns: tu
     if not listed or len(known) != len(plain) or (column.values is not None and not set(known) <= set(declared or ())):
         reader.fault(where, "it names a value that is not declared", _FIX)
         return None
+    if column.type is None and any(not of_one_kind(value, bound) for value in known for bound in _bounds(column)):
+        reader.fault(where, f"a value is of another kind than the bounds of {column.name}", "write it as these are")
+        return None
     beyond = next((value for value in known if not _within(column, value)), None)
     if beyond is not None:
         message = f"{_shown(beyond)} lies outside the bounds of {column.name}: no row has it"
@@ -77,8 +80,13 @@ def _is_null(said: Any, declared: tuple[Value, ...] | None) -> bool:
 def _within(column: Column, value: Value) -> bool:
     """Whether the value lies within the column's bounds, as far as the declaration tells: not where the source states
     the type, as a date and a time are not compared."""
+    bounds = _bounds(column)
+    return column.type is None or not bounds or bounds[0] <= value <= bounds[1]  # type: ignore[operator]
+
+
+def _bounds(column: Column) -> tuple[Value, ...]:
     low, high = column.minimum, column.maximum
-    return column.type is None or low is None or high is None or low <= value <= high  # type: ignore[operator]
+    return () if low is None or high is None else (low, high)
 
 
 def _range(reader: RuleReader, where: str, column: Column, said: Mapping[Any, Any]) -> Condition | None:

@@ -194,8 +194,16 @@ class DeclaredState:
 
 def comparable(one: Value, other: Value) -> bool:
     """Whether one of them may be larger: not of a number and a text, or a date and a time."""
-    kinds = [Fraction if type(value) is int else type(value) for value in (one, other)]
-    return kinds[0] is kinds[1]
+    times = [isinstance(value, datetime.datetime) for value in (one, other)]
+    return of_one_kind(one, other) and times[0] == times[1]
+
+
+def of_one_kind(one: Value, other: Value) -> bool:
+    """Whether both are numbers, texts, truth values, or dates and times: a column's own type may make more of them
+    comparable."""
+    kinds: list[type | tuple[type, ...]] = [bool, (int, Fraction), str, datetime.date]  # True is an int too
+    places = [next(place for place, kind in enumerate(kinds) if isinstance(value, kind)) for value in (one, other)]
+    return places[0] == places[1]
 
 
 @dataclass(frozen=True)

@@ -114,6 +114,7 @@ def main(curator: int, program: str, large: list[str]) -> None:
         os.close(watched)
     signal.signal(signal.SIGCHLD, _reap)
     signal.signal(signal.SIGALRM, _end_with_curator)  # no thread, which would leave the children its memory
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])  # as the curator may have it blocked
     signal.setitimer(signal.ITIMER_REAL, EVERY, EVERY)
     loaded = importlib.import_module(program)
     for name in large:

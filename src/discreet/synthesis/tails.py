@@ -58,8 +58,8 @@ def falling(column: Average, widths: NDArray[np.int64], rows: float) -> Marginal
     merged = np.zeros(len(counts), np.int64)
     merged[first:ordered] = np.arange(1, len(tail) + 1)
     values = np.concatenate([[max(0, round(rows) - int(tail.sum()))], tail])
-    sigma = Fraction(column.sigma).limit_denominator(1_000_000) / SURE
-    return MarginalMeasurement(column.like.clique, values, sigma, (tuple(merged.tolist()),))
+    merged_to = (tuple(merged.tolist()),)
+    return MarginalMeasurement(column.like.clique, values, Fraction(column.sigma) / SURE, merged_to)
 
 
 def widths(cells: Binned) -> NDArray[np.int64]:
