@@ -472,6 +472,28 @@ def ended(jobs: Jobs, number: str) -> Job:
     return jobs.of(ANA, number)
 
 
+@pytest.mark.parametrize("look", ["one", "all"])
+def test_a_job_that_ends_while_it_is_looked_up_is_not_lost(
+    curator: Curator, monkeypatch: pytest.MonkeyPatch, look: str
+) -> None:
+    """Its row says that it runs, and then nothing runs any more."""
+    jobs, goes, seen = jobs_of(curator), threading.Event(), Jobs._job
+
+    def run(request: str | None, _: Any) -> Release:
+        assert goes.wait(300)
+        return curator.publish("visits", epsilon="0.1", columns=["city"], analyst="ana", request=request)
+
+    def late(self: Jobs, row: Any) -> Job:
+        goes.set()
+        until(lambda: row[0] not in self._running)
+        return seen(self, row)
+
+    begun = jobs.start(ANA, JobCall("publish", ("visits",), 9, run, waits=False), "k", b"1")
+    monkeypatch.setattr(Jobs, "_job", late)
+    found = jobs.of(ANA, begun.job) if look == "one" else jobs.all(ANA)[0]
+    assert found.state == "done"
+
+
 def test_the_end_of_the_service_makes_what_there_is_into_a_table(
     curator: Curator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
