@@ -14,6 +14,7 @@ import numpy as np
 import pandas
 
 import discreet
+from bench.tables import away, shares
 from discreet.curator.options import AskOptions
 from discreet.plan.measurement import Price
 from discreet.plan.profile import Histogram, Wanted
@@ -107,7 +108,7 @@ def sums(paid: str = "0.05") -> Iterator[tuple[str, float]]:
 
 
 VISITORS, MOST_VISITS, PUBLISHED = 4_000, 100, 3
-"""Persons with four visits each in the middle, and few with many; what is declared; and how often it is published."""
+"""Persons with four visits each on average; what is declared; and how often it is published."""
 
 
 def published(paid: str = "0.1") -> Iterator[tuple[str, float]]:
@@ -146,8 +147,7 @@ def published(paid: str = "0.1") -> Iterator[tuple[str, float]]:
             with curator(most) as one:
                 made = one.publish("visits", epsilon=1).to_pandas()
             for pair in itertools.combinations(names, 2):
-                real, ours = (each.groupby(list(pair)).size() / len(each) for each in (frame, made))
-                errors.append(float(real.sub(ours, fill_value=0).abs().sum()))
+                errors.append(away(shares(frame, *pair), shares(made, *pair)))
             rows.append(len(made) / len(frame))
         yield f"{most} rows a person, {words}: pairs", statistics.fmean(errors)
         yield f"{most} rows a person, {words}: rows over the real ones", statistics.fmean(rows)

@@ -204,6 +204,10 @@ def counts(frame: pd.DataFrame, *columns: str) -> Counts:
     return Counter(_keys(frame[list(columns)]))
 
 
+def shares(frame: pd.DataFrame, *columns: str) -> Counts:
+    return {key: value / len(frame) for key, value in counts(frame, *columns).items()}
+
+
 def _keys(frame: pd.DataFrame) -> list[tuple[str, ...]]:
     return [
         tuple("" if pd.isna(v) else str(v).removesuffix(".0") for v in row) for row in frame.itertuples(index=False)
@@ -272,10 +276,8 @@ def scores(made: Made, frames: Mapping[str, pd.DataFrame]) -> dict[str, float]:
     found: dict[str, list[float]] = {}
 
     def alike(score: str, real: pd.DataFrame, ours: pd.DataFrame, columns: Sequence[str]) -> None:
-        one, other = (
-            {key: value / len(each) for key, value in counts(each, *columns).items()} for each in (real, ours)
-        )
-        found.setdefault(score, []).append(1 - away(one, other) / 2)
+        off = away(shares(real, *columns), shares(ours, *columns))
+        found.setdefault(score, []).append(1 - off / 2)
 
     for name in made.frames:
         (real, about), (ours, _) = (view(made, each, name) for each in (made.frames, frames))

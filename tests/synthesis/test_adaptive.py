@@ -12,11 +12,12 @@ import pytest
 from discreet.accounting import BoundedRange, compose
 from discreet.errors import QuestionError
 from discreet.markov import Domain, MarginalMeasurement
-from discreet.markov.measurement import total_rows
+from discreet.markov.measurement import averages, total_rows
 from discreet.synthesis import adaptive
 from discreet.synthesis.adaptive import SeenCounts, synthesise
 from discreet.synthesis.candidates import weights
 from discreet.synthesis.schedule import METHODS, closure
+from discreet.synthesis.tails import falling
 from kinds import some
 from memory_measurer import Memory, counts, planned
 
@@ -114,6 +115,30 @@ def test_counts_of_found_values_are_fitted_and_no_bound_follows_from_them() -> N
     assert result.model.total == pytest.approx(total_rows(result.measurements), abs=1)
     assert not Counter(measurer.spent) - Counter(schedule.parts)
     assert all(one.sigma > 20 for one in result.evidence.measurements)
+
+
+def test_the_highest_cells_fall_in_the_model_and_no_bound_follows_from_that() -> None:
+    """Noise makes 30 and 25 of cells that hold nobody; what is said of them is held closer than what was measured."""
+    domain, found = Domain.of({"n": 9, "x": 2}), {"n": [320, 160, 80, 9, -10, 30, -20, 25, 500], "x": [594, 500]}
+
+    class Fixed(Memory):
+        def measure(self, clique, sigma):
+            super().measure(clique, sigma)
+            return np.array(found[clique[0]], np.int64)
+
+    schedule = planned("independent", domain, Fraction(1, 5), DELTA)
+    measurer = Fixed(np.zeros((1094, 2), np.int64), domain)
+    result = synthesise(schedule, domain, measurer, tails={"n": np.ones(8, np.int64)})
+    model = result.model.marginal(("n",))
+    said = falling(
+        averages([one for one in result.measurements if one.clique == ("n",)])[0], np.ones(8, np.int64), 1094
+    )
+    assert said is not None
+    tail = slice(9 - len(said.values), 8)
+    assert np.abs(model[tail] - said.values[1:]).max() < 2 * said.sigma
+    assert result.model.total == pytest.approx(1094, abs=1)
+    assert [one.sigma for one in result.measurements] == [schedule.single_sigma] * 2
+    assert list(result.evidence.measurements) == list(result.measurements)
 
 
 @pytest.mark.parametrize("how", [KeyboardInterrupt, ValueError])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.markov import Domain, MarginalMeasurement, fit
 from discreet.markov.measurement import Average
-from discreet.synthesis.tails import UNSEEN, UNSEEN_TAIL, falling, unseen, widths
+from discreet.synthesis.tails import UNSEEN, UNSEEN_TAIL, falling, unseen, widths_of
 from discreet.trusted.ring_a.table import Column, Type
 from discreet.trusted.ring_c.coding import Binned
 
@@ -94,7 +94,7 @@ def test_noise_may_be_as_small_as_a_price_can_make_it() -> None:
 
 def test_how_many_numbers_a_cell_holds() -> None:
     cells = Binned(Column("n", Type.INTEGER, 1, 30), (2, 3, 10, 22))
-    assert widths(cells).tolist() == [1, 1, 7, 12, 9]
+    assert widths_of(cells).tolist() == [1, 1, 7, 12, 9]
 
 
 @pytest.mark.power

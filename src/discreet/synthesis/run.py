@@ -24,7 +24,7 @@ from discreet.synthesis.content import content
 from discreet.synthesis.earlier import start
 from discreet.synthesis.prefixes import FoundPrefixes
 from discreet.synthesis.publication import Publication, coded, rules_about, zeros
-from discreet.synthesis.tails import widths
+from discreet.synthesis.tails import widths_of
 from discreet.synthesis.totals import Zeros
 from discreet.trusted.ring_a.gate import Door
 from discreet.trusted.ring_a.table import Table, Value
@@ -118,7 +118,7 @@ def synthesised(
     own = {one.column.name for one in call.columns}
     free = [one for one in coding.columns if one.column.name in own - ruled]
     rare = {one.column.name: one.size - 1 for one in free if one.null and one.size > 1}
-    tails = {one.column.name: widths(one) for one in free if isinstance(one, Binned) and one.column.name in numbers}
+    tails = {one.column.name: widths_of(one) for one in free if isinstance(one, Binned) and one.column.name in numbers}
     domain = Domain(coding.names, coding.sizes)
     measurer = GateMeasurer(run, call.schedule.compared)
     prior = expected if call.earlier is None else call.earlier.prior(domain, certain(call, coding))

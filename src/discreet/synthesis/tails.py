@@ -19,7 +19,7 @@ from discreet.trusted.ring_c.coding import Binned
 UNSEEN, UNSEEN_TAIL = 3, 2.5
 """Deviations up to which counts are taken for noise: that of one cell, and of all beyond a place in order."""
 
-SURE = 20
+CLOSER = 20
 """By how much less than what is measured the model may be off from what is said of such cells."""
 
 _RATIOS = np.arange(50)[:, None] / 50
@@ -59,10 +59,10 @@ def falling(column: Average, widths: NDArray[np.int64], rows: float) -> Marginal
     merged[first:ordered] = np.arange(1, len(tail) + 1)
     values = np.concatenate([[max(0, round(rows) - int(tail.sum()))], tail])
     merged_to = (tuple(merged.tolist()),)
-    return MarginalMeasurement(column.like.clique, values, Fraction(column.sigma) / SURE, merged_to)
+    return MarginalMeasurement(column.like.clique, values, Fraction(column.sigma) / CLOSER, merged_to)
 
 
-def widths(cells: Binned) -> NDArray[np.int64]:
+def widths_of(cells: Binned) -> NDArray[np.int64]:
     """How many whole numbers each cell of such a column holds."""
     low, high = cells.column.minimum, cells.column.maximum
     assert isinstance(low, int)
