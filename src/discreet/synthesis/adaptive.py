@@ -341,7 +341,8 @@ class _Run:
     @property
     def _counted_rows(self) -> int | None:
         """How many rows the model has: as many as was measured in this run, where counts stand beside that of which
-        some were chosen for being large, are of other rows, or follow from these. None where all that is known says it."""
+        some were chosen for being large, are of other rows, or follow from these. None where every known count says it.
+        """
         if self.rows is not None or not (self.beside or self.expected or self.tails) or not self.known:
             return self.rows
         return round(total_rows(self.known))
