@@ -141,13 +141,17 @@ def test_a_csv_file_is_refused(spark: Spark, tmp_path: Path) -> None:
         curator(spark, tmp_path / "x.csv", tmp_path / "e.ledger")
 
 
+LONG = "SELECT SUM(id % 7) AS s FROM range(0, 1000000000, 1, 1)"
+"""Takes one processor of the server for long. Spark looks after each thousand of these rows whether it is to end; in a
+join of large tables it does so after thousands of millions of pairs, and holds all processors until then."""
+
+
 def test_what_takes_too_long_ends_the_child_and_the_question_on_the_server(spark: Spark, tmp_path: Path) -> None:
     with curator(spark, written(tmp_path), tmp_path / "f.ledger", seconds=3) as made:
         made.ask("SELECT COUNT(*) FROM t", epsilon=1)
         process = made._engine._process
-        slow = "SELECT SUM(a.id % 7 + b.id % 5) FROM range(4000000) AS a CROSS JOIN range(4000000) AS b"
         with pytest.raises(Stopped):
-            process.call("run", slow, seconds=30)
+            process.call("run", LONG, seconds=30)
         assert not process.usable
 
 
@@ -304,8 +308,10 @@ def test_a_demonstration_leaves_nothing(spark: Spark, one: Any, tmp_path: Path) 
     assert tables(one) <= before
 
 
-def test_a_listing_that_takes_too_long_ends_nothing_else(spark: Spark) -> None:
-    """Not even what runs in the same session at the same time."""
+@pytest.mark.parametrize("seconds", [0.001, 3])
+def test_a_listing_that_takes_too_long_ends_nothing_else(spark: Spark, seconds: float) -> None:
+    """Not even what runs in the same session at the same time. It ends also where the server is told before it knows
+    of the request."""
     from pyspark.errors import PySparkException
 
     from discreet.engines.spark import leases
@@ -314,13 +320,15 @@ def test_a_listing_that_takes_too_long_ends_nothing_else(spark: Spark) -> None:
     worker = SparkWorker()
     worker.do_connect(limits(spark).remote, None, str(uuid.uuid4()), 60, False)
     try:
-        numbers = "SELECT SUM(a.id % 7 + b.id % 5) AS s FROM range({0}) AS a CROSS JOIN range({0}) AS b"
         with ThreadPoolExecutor(1) as others:
-            other = others.submit(lambda: worker.session.sql(numbers.format(10_000)).toArrow().num_rows)
+            other = others.submit(lambda: worker.session.sql(LONG).toArrow())
             with pytest.raises(PySparkException):
-                worker.do_listed(numbers.format(4_000_000), 0.2)
-            assert not other.done()
-            assert other.result() == 1
+                worker.do_listed(LONG, seconds)
+            with pytest.raises(TimeoutError):
+                other.result(1)
+            worker.session.interruptAll()
+            with pytest.raises(PySparkException):
+                other.result()
     finally:
         leases.drop(worker.session, worker.mark)
         worker.session.stop()

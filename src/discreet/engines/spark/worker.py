@@ -305,15 +305,23 @@ class SparkWorker:
 
     def do_listed(self, sql: str, seconds: float) -> Any:
         """Rows of public tables, or failed where that takes longer: the tables that are here stay. What is ended then
-        is this request, and not the next one."""
-        tag = f"listed{secrets.token_hex(8)}"
-        end = threading.Timer(seconds, self.session.interruptTag, [tag])
+        is this request, and not the next one. The server is told again until it has ended: it passes over what it has
+        not begun yet."""
+        tag, over = f"listed{secrets.token_hex(8)}", threading.Event()
+
+        def end() -> None:
+            wait = seconds
+            while not over.wait(wait):
+                wait = seconds / 10
+                with suppress(PySparkException):
+                    self.session.interruptTag(tag)
+
         self.session.addTag(tag)
-        end.start()
+        threading.Thread(target=end, daemon=True).start()
         try:
             return {"rows": rows_of(self._select(sql))}
         finally:
-            end.cancel()
+            over.set()
             self.session.removeTag(tag)
 
     def do_build(self, statements: list[str]) -> Any:
