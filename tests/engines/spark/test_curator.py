@@ -141,7 +141,8 @@ def test_a_csv_file_is_refused(spark: Spark, tmp_path: Path) -> None:
         curator(spark, tmp_path / "x.csv", tmp_path / "e.ledger")
 
 
-LONG = "SELECT SUM(id % 7) AS s FROM range(0, 1000000000, 1, 1)"
+NUMBERS = "SELECT SUM(id % 7) AS s FROM range(0, {}, 1, 1)"
+LONG = NUMBERS.format(10**9)
 """Takes one processor of the server for long. Spark looks after each thousand of these rows whether it is to end; in a
 join of large tables it does so after thousands of millions of pairs, and holds all processors until then."""
 
@@ -308,7 +309,7 @@ def test_a_demonstration_leaves_nothing(spark: Spark, one: Any, tmp_path: Path) 
     assert tables(one) <= before
 
 
-@pytest.mark.parametrize("seconds", [0.001, 3])
+@pytest.mark.parametrize("seconds", [0.001, 1])
 def test_a_listing_that_takes_too_long_ends_nothing_else(spark: Spark, seconds: float) -> None:
     """Not even what runs in the same session at the same time. It ends also where the server is told before it knows
     of the request."""
@@ -321,14 +322,11 @@ def test_a_listing_that_takes_too_long_ends_nothing_else(spark: Spark, seconds: 
     worker.do_connect(limits(spark).remote, None, str(uuid.uuid4()), 60, False)
     try:
         with ThreadPoolExecutor(1) as others:
-            other = others.submit(lambda: worker.session.sql(LONG).toArrow())
+            other = others.submit(lambda: worker.session.sql(NUMBERS.format(2 * 10**8)).toArrow().num_rows)
             with pytest.raises(PySparkException):
                 worker.do_listed(LONG, seconds)
-            with pytest.raises(TimeoutError):
-                other.result(1)
-            worker.session.interruptAll()
-            with pytest.raises(PySparkException):
-                other.result()
+            assert not other.done()
+            assert other.result() == 1
     finally:
         leases.drop(worker.session, worker.mark)
         worker.session.stop()
