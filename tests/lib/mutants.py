@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from sqlglot import exp
 
 from discreet.accounting import Approximate, Filter, Gaussian, Loss, Pure
 from discreet.audit.interaction import Guard, gain, worst_case
@@ -16,8 +17,12 @@ from discreet.mechanisms import AboveThreshold, ExponentialMechanism, Laplace, N
 from discreet.mechanisms import Gaussian as GaussianNoise
 from discreet.noise import discrete_laplace, rounded_gaussian
 from discreet.reference.response import RandomisedResponse
+from discreet.trusted.ring_a.statement import Keep
 from discreet.trusted.ring_b import gdp_filter as residue
+from discreet.trusted.ring_b import relation_statements
 from discreet.trusted.ring_b.noisy_max import winner
+from discreet.trusted.ring_b.relation_statements import RelationSelect
+from discreet.trusted.ring_b.relations import RowBefore
 from discreet.trusted.ring_c.coded import UNIT
 
 
@@ -233,6 +238,14 @@ class TwiceTheChoice(ExponentialMechanism):
 
 def all_rows(*_: Any) -> None:
     """No row of a person is left out, however many there are."""
+
+
+def row_before_of_anybody(relation: RowBefore, keep: Keep) -> RelationSelect:
+    """The row before a row is whoever's comes before it in time."""
+    found = relation_statements._row_before(relation, keep)
+    for window in found.select.find_all(exp.Window):
+        window.set("partition_by", [])
+    return found
 
 
 def whole_weight(_: Any) -> str:

@@ -12,8 +12,10 @@ is one subject of a whole release too, by all that it measures and for all that 
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -32,12 +34,18 @@ from discreet.catalog import Budget, declare
 from discreet.ledger import Ledger
 from discreet.mechanisms import Gaussian, Threshold
 from discreet.release.content import ReleaseContent
+from discreet.release.told import ToldBalance
 from discreet.synthesis import run, several_run
 from discreet.synthesis.bounds import DISTANCE
+from discreet.synthesis.cells import NoisyHistogram, refined
+from discreet.synthesis.columns import BINS
 from discreet.synthesis.packed import unpack
+from discreet.synthesis.prefixes import FoundPrefixes
 from discreet.synthesis.publication import Publication, PublishOptions, publication
 from discreet.synthesis.several import SeveralPublication, several
+from discreet.synthesis.synthetic import Synthetic
 from discreet.trusted.ring_a.gate import Door
+from discreet.trusted.ring_c.coding import Binned
 from discreet.trusted.ring_c.marginals import Declaring, DeclaringSeveral, Marginals
 
 BUDGET = Budget(Fraction(10**9), Fraction(4, 5), Fraction(2, 5))
@@ -87,7 +95,7 @@ class Subject:
         each: int = 1,
         ranged: bool = False,
     ) -> GuessedAttack:
-        """The attack on one of its steps, with at least so many guesses, of which a release holds `each`."""
+        """The attack on one of its steps, with about so many guesses, of which a release holds about `each`."""
         draws = 2 * -(-guesses // (2 * each))  # half on each neighbour
         return GuessedAttack(f"publishing: {name}", claim, self.release, ways, draws, ranged, self.close)
 
@@ -98,6 +106,11 @@ class Subject:
 
     def release(self, there: bool) -> dict[str, Any]:
         """A finished release, as whoever it is given to reads it."""
+        found: dict[str, Any] = json.loads(self.made(there).to_json())
+        return found
+
+    def made(self, there: bool) -> ReleaseContent:
+        """A finished release."""
         call, door = self.call, self._doors[there]
         made, _ = run.carried_out(
             door,
@@ -111,8 +124,7 @@ class Subject:
             request=None,
             rows=None,
         )
-        found: dict[str, Any] = json.loads(made.to_json())
-        return found
+        return made
 
 
 def _published(call: Call, marginals: Marginals) -> ReleaseContent:
@@ -225,9 +237,66 @@ def lone_values(stage: Stage, guesses: int) -> GuessedAttack:
     return subject.attacked("lone values", Claim(0.0, delta, 0.0), _shown(columns), guesses, each=len(columns))
 
 
-def _shown(columns: Iterable[str]) -> dict[str, Callable[[Any], Guesses]]:
+def _shown(columns: Iterable[str], value: str = RARE) -> dict[str, Callable[[Any], Guesses]]:
     """Guesses by whether a value was found in each column."""
-    return {"found": lambda release: [RARE in release["domain"].get(name, ()) for name in columns]}
+    return {"found": lambda release: [value in release["domain"].get(name, ()) for name in columns]}
+
+
+def prefixes(stage: Stage, guesses: int) -> GuessedAttack:
+    """First letters that as many rows share as make it a toss-up whether they are told from noise, and one more."""
+    columns = _named(6, {"type": "text", "length": 2})
+    declared = {"t": {**LIMITED, "columns": {PERSON: {"type": "text"}, **columns}}}
+    said = {"epsilon": 120, **_ALONE}
+    call = checked(declared, said)
+    assert isinstance(call, Publication)
+    first = FoundPrefixes(call.columns[0].column, (), float(call.look_sigma))
+    cells = len(first.looked_at(0).prefixes)
+    told = next(many for many in itertools.count(1) if first.after(0, [many] * cells).counts)
+    letters = string.ascii_lowercase[:_CROWD]
+    crowd = [{PERSON: f"nobody {one}", **dict.fromkeys(columns, COMMON[0] + one)} for one in letters]
+    crowd += [{PERSON: f"no {one}", **dict.fromkeys(columns, RARE[0] + one)} for one in letters[: told - 1]]
+    person = [{PERSON: "somebody", **dict.fromkeys(columns, RARE[0] + "z")}] * (1 + OVER)
+    subject = Subject(stage, declared, said, ({"t": crowd}, {"t": crowd + person}))
+
+    ways = _shown(columns, f"{RARE[0]}*")
+    return subject.attacked("prefixes", gaussian(call.look_sigma), ways, guesses, each=len(columns))
+
+
+def first_looks(stage: Stage, guesses: int) -> GuessedAttack:
+    """The first look at each column of numbers: whether the next is finer where as many rows are as make that a
+    toss-up, and one more."""
+    columns = _named(6, {"type": "integer", "min": 0, "max": 999, "nulls": False})
+    declared = {"t": {**LIMITED, "columns": {PERSON: {"type": "text"}, **columns}}}
+    said = {"epsilon": 120, **_ALONE}
+    call = checked(declared, said)
+    assert isinstance(call, Publication)
+    (line, *_), (coded, *_) = zip(*((one.line, one.coded) for one in call.columns), strict=True)
+    assert line is not None
+    assert isinstance(coded, Binned)
+    cuts = tuple(map(line.place, coded.cuts))
+    low, high = cuts[-2:]  # the last cell but one
+
+    def finer(cuts: Iterable[Fraction]) -> bool:
+        return any(low < cut < high for cut in cuts)
+
+    def after(many: int) -> Iterable[Fraction]:
+        counts = (_CROWD, *[0] * (len(cuts) - 2), many, 0)
+        return refined(NoisyHistogram(line, cuts, counts, float(call.look_sigma)), BINS)
+
+    divided = next(many for many in itertools.count(1) if finer(after(many)))
+    crowd = [
+        {PERSON: f"nobody {one}", **dict.fromkeys(columns, "10" if one < _CROWD else "900")}
+        for one in range(_CROWD + divided - 1)
+    ]
+    person = [{PERSON: "somebody", **dict.fromkeys(columns, "900")}] * (1 + OVER)
+    subject = Subject(stage, declared, said, ({"t": crowd}, {"t": crowd + person}))
+
+    def seen(release: Mapping[str, Any]) -> Guesses:
+        looks = [release["start"]["cells"][name]["look"] for name in columns]
+        return [finer(map(Fraction, look["cuts"])) for look in looks]
+
+    claim, ways = gaussian(call.look_sigma), {"finer": seen}
+    return subject.attacked("first looks", claim, ways, guesses, each=len(columns))
 
 
 def fine_looks(stage: Stage, guesses: int) -> GuessedAttack:
@@ -295,32 +364,50 @@ def _above_distance(sigma: Fraction) -> float:
     return NormalDist().inv_cdf(1 - DISTANCE * 0.05) * float(sigma) + 0.5
 
 
+_CELLS = np.array([[[3, 0], [3, 3]], [[2, 5], [2, 1]]])
+"""How many of a crowd are in each cell of three columns."""
+_CELLS_ALIKE = np.array([[[3, 0], [0, 2]], [[0, 2], [2, 0]]])
+"""How many of these have the rare value in two further columns, which say the same."""
+
+
 def chosen_pair(stage: Stage, guesses: int) -> GuessedAttack:
     """Which of two pairs is measured first, where a person makes the one more worth it and the other less.
 
     Single columns are public totals: so it is public what every pair is expected to hold, 5 rows in each cell, and
     nothing but the choice tells of the person. The first pair is off by 7 rows and the second by 5, and two rows of the
     person, as many as are allowed, change that to 5 and 7: a toss-up that leans to either side by half of the ε."""
-    columns = _named(3, _LISTED)
-    first, _, third = columns
+    return _chosen(stage, guesses, "chosen pair", 100, 0)
+
+
+def later_choice(stage: Stage, guesses: int) -> GuessedAttack:
+    """Which of the same pairs is measured second: after that of two columns more, which say the same, so that it is off
+    by 19 rows or 21. Every other pair is off by 3 at most."""
+    return _chosen(stage, guesses, "later choice", 185, 1)
+
+
+def _chosen(stage: Stage, guesses: int, name: str, epsilon: int, place: int) -> GuessedAttack:
+    """The attack on the choice at this place, with two columns that say the same if it is not the first."""
+    columns = _named(5 if place else 3, _LISTED)
+    first, _, third = list(columns)[:3]
     totals = [{"by": [name], "counts": {COMMON: 10, RARE: 10}} for name in columns]
     declared = {
         "t": {**LIMITED, "rows_per_person": 2, "columns": {PERSON: {"type": "text"}, **columns}, "totals": totals}
     }
     crowd: list[Record] = []
-    for cell, many in np.ndenumerate(np.array([[[3, 0], [3, 3]], [[2, 5], [2, 1]]])):
-        values = {name: (COMMON, RARE)[place] for name, place in zip(columns, cell, strict=True)}
-        crowd += [{PERSON: f"nobody {cell} {one}", **values} for one in range(many)]
+    for cell, many in np.ndenumerate(_CELLS):
+        for one in range(many):
+            places = (*cell, *[int(one < _CELLS_ALIKE[cell])] * 2)
+            values = {name: (COMMON, RARE)[place] for name, place in zip(columns, places, strict=False)}
+            crowd.append({PERSON: f"nobody {cell} {one}", **values})
     person = [{PERSON: "somebody", **dict.fromkeys(columns, RARE)}] * (2 + OVER)
-    said = {"epsilon": 100, "method": "mst", "workload": [[first, third]]}
+    said = {"epsilon": epsilon, "method": "mst", "workload": [[first, third]]}
     subject = Subject(stage, declared, said, ({"t": crowd}, {"t": crowd + person}))
 
     def chosen(release: Mapping[str, Any]) -> Guesses:
-        return [release["measured"][0]["columns"] == [first, third]]
+        return [release["measured"][place]["columns"] == [first, third]]
 
-    (epsilon,) = {one.selection for one in _single(subject).schedule.rounds}
-    claim, ways = Claim(float(epsilon)), {"the pair": chosen}
-    return subject.attacked("chosen pair", claim, ways, guesses, ranged=True)
+    (epsilon_of_choice,) = {one.selection for one in _single(subject).schedule.rounds}
+    return subject.attacked(name, Claim(float(epsilon_of_choice)), {"the pair": chosen}, guesses, ranged=True)
 
 
 def several_tables(stage: Stage, guesses: int) -> GuessedAttack:
@@ -349,6 +436,69 @@ def several_tables(stage: Stage, guesses: int) -> GuessedAttack:
     return subject.attacked("several tables", claim, above(counted), guesses, each=len(columns))
 
 
+def rows_in_time(stage: Stage, guesses: int) -> GuessedAttack:
+    """Rows that follow one another: what stands beside a person's rows, and beside those of others."""
+    values = {**_LISTED, "values": [COMMON, "other", RARE]}
+    columns = {"day": {"type": "integer", "min": 0, "max": 31, "nulls": False}, "column": values}
+    most = 40
+    declared = {
+        "people": {"person": PERSON, "one_row_per_person": True, "columns": {PERSON: {"type": "text"}, "own": _LISTED}},
+        "visits": {
+            "person": PERSON,
+            "rows_per_person": most,
+            "time": "day",
+            "columns": {PERSON: {"type": "text"}, **columns},
+        },
+    }
+    people = [{PERSON: f"nobody {one}", "own": COMMON} for one in range(8)]
+    visits = [
+        {PERSON: f"nobody {one}", "day": str(4 * one + later), "column": (COMMON, "other")[one % 2]}
+        for one in range(8)
+        for later in (1, 3)
+    ]
+    person = [{PERSON: "somebody", "day": str(2 * one % 32), "column": RARE} for one in range(most + OVER)]
+    worlds = (
+        {"people": people, "visits": visits},
+        {"people": [*people, {PERSON: "somebody", "own": RARE}], "visits": visits + person},
+    )
+    subject = Subject(stage, declared, {"epsilon": 80}, worlds)
+    assert isinstance(subject.call, SeveralPublication)
+    schedule, pair = subject.call.each[1].schedule, ["column", "column before"]
+
+    def beside(release: Mapping[str, Any], own: str) -> list[float]:
+        """How often the person's value stands before this one, in each marginal of both."""
+        table = release["tables"]["visits"]
+        place = tuple(table["domain"][name].index(value) for name, value in zip(pair, (own, RARE), strict=True))
+        return [float(unpack(one["counts"])[place]) for one in table["measured"] if one["columns"] == pair]
+
+    ways = {
+        f"{whose}: {name}": way
+        for whose, own in {"the person's": RARE, "another's": COMMON}.items()
+        for name, way in above(partial(beside, own=own)).items()
+    }
+    (sigma,) = {one.sigma for one in schedule.rounds}
+    return subject.attacked("rows in time", gaussian(sigma, schedule.moved), ways, guesses, each=2)
+
+
+def continued(stage: Stage, guesses: int) -> GuessedAttack:
+    """A release that continues an earlier one, of the crowd alone: what is measured anew."""
+    columns = _named(6, _LISTED)
+    said = {"workload": [["column 0"]]}
+    before = _of_one(stage, columns, {"epsilon": 20, **said}, COMMON, RARE)
+    try:
+        made = before.made(False)
+    finally:
+        before.close()
+    like = Synthetic(made, made.cost, ToldBalance(0, "", 0), None)
+    subject = _of_one(stage, columns, {"epsilon": 120, **said, "like": like}, COMMON, RARE)
+
+    def counted(release: Mapping[str, Any]) -> list[float]:
+        return [rare_count(release, [name]) for name in columns]
+
+    claim = gaussian(_single(subject).schedule.single_sigma)
+    return subject.attacked("continued", claim, above(counted), guesses, each=len(columns))
+
+
 def whole(stage: Stage, guesses: int) -> GuessedAttack:
     """A whole release, by all of its counts, for all that it is charged."""
     columns = _named(3, _LISTED)
@@ -364,12 +514,17 @@ def whole(stage: Stage, guesses: int) -> GuessedAttack:
 STEPS = (
     lone_values,
     found_values,
+    prefixes,
+    first_looks,
     fine_looks,
     single_columns,
     chosen_pair,
+    later_choice,
     measured_pairs,
     distances,
     several_tables,
+    rows_in_time,
+    continued,
     whole,
 )
 
