@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow
 import pytest
 
+import related_tables
 from discreet import BudgetError, Curator, QuestionError, Table
 from discreet.plan.left_out import limits
 from discreet.plan.measurement import Price
@@ -227,3 +228,30 @@ def test_the_choice_follows_from_what_was_released_alone(curator: Curator) -> No
             assert all(one.limit <= 90 for one in limits(made[0], question.table))
     alone = at_best_limits(question.plan, question.request, [], Price(Fraction(1)))
     assert alone is question.plan
+
+
+def test_persons_who_are_found_along_a_key() -> None:
+    """What is proposed is of persons, not of orders: each has at most 15 items, of at most 5 orders."""
+    with related_tables.curator(related_tables.shop(1500), orders=10, items=60) as shop:
+        assert shop.explain_profile("items", epsilon=1)[0] == "1 histogram: rows"
+        release = shop.profile("items", epsilon=1, keys=[["kind"]])
+        assert release.content["proposed"] == ["rows_per_person = 16", "groups_per_person = 4"]
+        assert "of items, rows of a person beyond 60 are left out where it is read" in release.bounds
+        assert release.charged.epsilon == 1
+        assert not shop.profile("items", epsilon=1, keys=[["kind"]]).charged
+        for said in ({"keys": [["zz"]]}, {"columns": ["kind"]}, {"table": "customers"}):
+            with pytest.raises(QuestionError):
+                shop.profile(**{"table": "items", "epsilon": 1, **said})
+
+
+def test_rows_of_several_persons_have_no_profile() -> None:
+    rows = pyarrow.table({"p": ["a", "b"], "k": [1, 1]})
+    notes = pyarrow.table({"k": [1, 2], "v": [1, 2]})
+    tables = {
+        "t": Table(rows, person="p", rows_per_person=2, columns={"p": str, "k": int}),
+        "notes": Table(notes, person="k -> t.k", rows_per_person=9, shared=True, columns={"k": int, "v": int}),
+    }
+    with Curator(tables, epsilon=5) as one:
+        for ask in (lambda: one.profile("notes", epsilon=1), lambda: one.publish("notes", epsilon=1)):
+            with pytest.raises(QuestionError, match="several persons"):
+                ask()

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 import discreet
+import related_tables
 from discreet.accounting import compose
 from discreet.catalog import declare
 from discreet.engines.duckdb.driver import DuckDB
@@ -603,3 +604,38 @@ def test_more_rows_than_fit_into_the_memory_are_refused_before_the_price() -> No
             publication(declaration, PublishOptions(table="people", epsilon=1, rows=4_194_305))
         call = publication(declaration, PublishOptions(table="people", epsilon=1, rows=4_194_304))
     assert call.most_rows == 4_194_304
+
+
+def test_a_table_below_others_is_published_alone() -> None:
+    """Its persons are found along two keys: their rows count, at the price of a table with as many rows a person."""
+    known = related_tables.shop(800)
+    with related_tables.curator(known, items=15) as shop:
+        release = shop.publish("items", epsilon=5)
+        assert release.columns_left_out == {"order": "it refers to orders, by which the person is found"}
+        assert abs(len(release) - len(known["items"])) < 300
+        made, real = (frame.kind.value_counts(normalize=True) for frame in (release.to_pandas(), known["items"]))
+        assert all(abs(made[kind] - real[kind]) < 0.1 for kind in ("book", "toy", "food"))
+        assert "of each person at most 15 rows count; others are left out" in release.bounds
+        used = shop.budget.used
+        assert shop.publish("items", epsilon=5).rows == release.rows
+        assert shop.budget.used == used
+        with pytest.raises(QuestionError, match="by which the person is found"):
+            shop.publish("items", epsilon=5, columns=["order"])
+        found = shop.publish("items", epsilon=5, target="kind", like=release)
+        assert found.charged
+    with related_tables.curator(known, items=30) as wider:
+        assert f"{wider.publish('items', epsilon=5).holds.mechanisms}".count("30 rows")
+
+
+def test_a_table_below_others_is_another_where_that_above_it_is_declared_otherwise(tmp_path: Any) -> None:
+    known, ledger = related_tables.shop(300), tmp_path / "shop.ledger"
+
+    def published(orders: int) -> discreet.Release:
+        declared = related_tables.said(orders, 15)
+        tables = {name: discreet.Table(frame, **declared[name]) for name, frame in known.items()}
+        with discreet.Curator(tables, epsilon=50, delta=1e-5, ledger=ledger) as shop:
+            return shop.publish("items", epsilon=5)
+
+    assert published(6).charged
+    assert not published(6).charged
+    assert published(5).charged

@@ -21,7 +21,7 @@ from discreet.catalog import declare
 from discreet.errors import BudgetError, EngineError, QuestionError
 from discreet.plan.work import STEPS, work
 from discreet.synthesis.adaptive import Progress
-from discreet.synthesis.related import related
+from discreet.synthesis.related import number_of_rows, related
 from discreet.synthesis.several import several
 from discreet.synthesis.synthetic_tables import SyntheticTables
 from discreet.trusted.ring_a.curves import mu_of_budget
@@ -225,7 +225,7 @@ def test_a_table_that_others_refer_to_is_published_by_itself_without_its_key() -
 def test_rows_of_one_person_under_one_key_stand_above_another_once() -> None:
     """However many they are, a view has no more rows of a person than refer to them."""
     for one, most in zip(related(declaration(frames([], [], []), 50, 50), NAMES), (50, 2500, 2500), strict=True):
-        rows, steps = work(one.counted, one.view, Nothing())
+        rows, steps = work(number_of_rows(one.view), one.view, Nothing())
         assert rows == most
         assert steps < 10_000 * STEPS
 

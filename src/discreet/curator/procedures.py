@@ -14,8 +14,9 @@ from discreet.curator.requests import Requesting
 from discreet.errors import QuestionError, refused
 from discreet.ledger import Stored
 from discreet.pricing import named_epsilon
+from discreet.procedures.arguments import with_owners
 from discreet.procedures.progress import progress
-from discreet.procedures.run import released, request_key
+from discreet.procedures.run import declared, released, request_key
 from discreet.profile.call import ProfileCall, call
 from discreet.release import Release
 from discreet.release.content import FREE, ReleaseContent
@@ -527,9 +528,10 @@ class Curator(Requesting):
         call = publication(self._declaration, options)
         if part is not None:
             hold_without_totals(call)
-        held = one._holdings.held(call.table)
-        key = request_key(call.table, held.numbers, one._kept_under, *call.parts)
-        opened = Declaring(call.table, call.declared)
+        read = with_owners(self._declaration, call.table)
+        held = one._holdings.held(read)
+        key = request_key(call.table, held.numbers, one._kept_under, *call.parts, *declared(*read.bases[1:]))
+        opened = Declaring(read, call.declared)
 
         def at(price: Fraction) -> Publication:
             return publication(self._declaration, replace(options, epsilon=price))
@@ -547,6 +549,7 @@ class Curator(Requesting):
         request: str | None,
     ) -> SyntheticTables:
         from discreet.synthesis.publication import hold_without_totals
+        from discreet.synthesis.related import number_of_rows
         from discreet.synthesis.several import hold_single, several
         from discreet.synthesis.several_run import published
         from discreet.synthesis.synthetic_tables import SyntheticTables
@@ -557,7 +560,7 @@ class Curator(Requesting):
         for each in call.each if self._balances.part is not None else ():
             hold_without_totals(each)
         for one in call.tables:
-            self._planner.hold([one.counted], one.view)
+            self._planner.hold([number_of_rows(one.view)], one.view)
         held = [self._holdings.held(one) for one in call.read]
         numbers = " ".join(one.numbers for one in held)
         key = request_key(call.tables[0].table, numbers, self._kept_under, *call.parts)

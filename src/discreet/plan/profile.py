@@ -94,9 +94,7 @@ def person_histogram(table: Table, one: Wanted, epsilon: Fraction) -> PersonHist
 
 def _relation(table: Table, one: Wanted, name: str) -> Relation:
     """One row for each person, with the person's number."""
-    base: Relation = Base.of(table)
-    assert table.person is not None
-    person = _read(table, table.person)
+    base = Base.of(table) if table.relation is None else table.relation
     columns = [_read(table, column) for column in one.columns]
     total, known = PersonTotal(PersonTotalKind.ROWS), Column(name, Type.INTEGER, 0, table.rows_per_person, nulls=False)
     if one.what == "size":
@@ -111,8 +109,8 @@ def _relation(table: Table, one: Wanted, name: str) -> Relation:
             if column.values is not None and column.type is not Type.BOOLEAN:
                 base = Where(base, _declared(expression, column))
         keys = tuple((own_name("key", place), expression) for place, expression in enumerate(columns))
-        base = PerPerson(base, ((person.name, person), *keys), ())
-    return PerPerson(base, ((person.name, person),), ((name, total, known),))
+        base = PerPerson(base, keys, ())
+    return PerPerson(base, (), ((name, total, known),))
 
 
 def _declared(expression: ColumnOf, column: Column) -> Expression:

@@ -9,7 +9,8 @@ from discreet.catalog import Declaration
 from discreet.catalog.price import price_of
 from discreet.errors import refused
 from discreet.trusted.ring_a.exact import Number, fraction
-from discreet.trusted.ring_a.table import Column, Table
+from discreet.trusted.ring_a.table import Column, Table, as_table
+from discreet.trusted.ring_b.belonging import declared
 
 
 def amount(name: str, value: Number, fix: str) -> Fraction:
@@ -43,7 +44,7 @@ def epsilon_of(declaration: Declaration, epsilon: Number | None) -> Fraction:
     return price_of(declaration, named, "epsilon=0.5")
 
 
-def private_table(declaration: Declaration, name: object) -> Table:
+def table_about_people(declaration: Declaration, name: object) -> Table:
     """The declared table of that name, about persons."""
     table = declaration.table(name) if isinstance(name, str) else None
     if table is None:
@@ -51,11 +52,22 @@ def private_table(declaration: Declaration, name: object) -> Table:
         raise refused("table", "this table is not declared", "table", f"name one of {known}")
     if table.public:
         raise refused("table", "this table is public", "table", "read it directly: it costs nothing")
+    return table
+
+
+def private_table(declaration: Declaration, name: object) -> Table:
+    """The declared table of that name, with a column that holds its persons, or a row for each."""
+    table = table_about_people(declaration, name)
     if table.path is not None:  # the column holds a key of rows, not a person
         raise refused(
             "table", "its persons are found along a foreign key", "table", "name a table with a column that holds them"
         )
     return table
+
+
+def with_owners(declaration: Declaration, table: Table) -> Table:
+    """The table as it is read: where its persons are found along foreign keys, with the tables on the way."""
+    return table if table.path is None else as_table(declared(table, declaration.tables))
 
 
 def columns_of(table: Table, names: Sequence[str] | None, where: str) -> list[Column]:

@@ -13,7 +13,7 @@ from discreet.errors import refused
 from discreet.intervals.noise import CONFIDENCE, half_width
 from discreet.mechanisms import Laplace
 from discreet.plan.profile import Histogram, Wanted, buckets, most, person_histogram
-from discreet.procedures.arguments import columns_of, epsilon_of, private_table
+from discreet.procedures.arguments import columns_of, epsilon_of, table_about_people, with_owners
 from discreet.procedures.run import declared, digest
 from discreet.release.content import Cost, ReleaseContent
 from discreet.trusted.ring_a.exact import Number, show
@@ -31,13 +31,15 @@ MOST_HISTOGRAMS = 20
 
 def profile_key(table: Table, numbers: str, engine: str) -> str:
     """How the keys of a table's profiles begin, in one of its snapshots."""
-    return f"{PROFILE}{digest(*declared(table), numbers, engine)} "
+    return f"{PROFILE}{digest(*declared(*table.bases), numbers, engine)} "
 
 
 @dataclass(frozen=True)
 class ProfileCall:
-    """A checked call: the histograms, each at an equal share of the price."""
+    """A checked call: the histograms, each at an equal share of the price. `name` is that of the declared table, and
+    `table` is what is read of it: with those on the way where its persons are found along foreign keys."""
 
+    name: str
     table: Table
     wanted: tuple[Wanted, ...]
     epsilon: Fraction
@@ -62,7 +64,7 @@ class ProfileCall:
     @property
     def question(self) -> str:
         """The call in words, for the ledger."""
-        return f"profile of {self.table.name}: {'; '.join(one.words for one in self.wanted)}"
+        return f"profile of {self.name}: {'; '.join(one.words for one in self.wanted)}"
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -126,7 +128,7 @@ class ProfileCall:
         """What changes how the numbers may be read."""
         rows = self.table.rows_per_person or 1
         return (
-            f"of {self.table.name}, rows of a person beyond {rows:,} are left out where it is read",
+            f"of {self.name}, rows of a person beyond {rows:,} are left out where it is read",
             "rows without a person are left out",
             "each person counts in one bucket; numbers next to a power of two may count beside it",
         )
@@ -165,7 +167,9 @@ def call(
         if len(about) != 1:
             raise _refused("there are several tables about people", "table", f"name one of {', '.join(about)}")
         table = about[0]
-    known = private_table(declaration, table)
+    known = table_about_people(declaration, table)
+    if known.shared:
+        raise _refused(f"rows of {known.name} are of several persons", "table", "name another table")
     if known.person is None or known.one_row_per_person or known.rows_per_person is None:
         fix = "ask: nothing is left out of one row a person"
         raise _refused("each person has one row here: there is no limit to choose", "table", fix)
@@ -174,7 +178,7 @@ def call(
         raise _refused("keys must be a list of lists of names", "keys", 'write keys=[["city"]]')
     for names in keys or ():  # type: ignore[attr-defined]
         chosen = columns_of(known, names, "keys")
-        if any(column.name.casefold() == known.person.casefold() for column in chosen):
+        if known.path is None and any(column.name.casefold() == known.person.casefold() for column in chosen):
             raise _refused("groups of one person are not counted", "keys", f"leave out {known.person}")
         wanted.append(Wanted("groups", tuple(sorted(column.name for column in chosen))))
     for column in [] if columns is None else columns_of(known, columns, "columns"):
@@ -185,7 +189,7 @@ def call(
         raise _refused("a set of keys is named twice", "keys", "name each once")
     if len(wanted) > MOST_HISTOGRAMS:
         raise _refused(f"{len(wanted)} histograms are too many for one price", "keys", "name fewer keys and columns")
-    return ProfileCall(known, tuple(wanted), epsilon_of(declaration, epsilon))
+    return ProfileCall(known.name, with_owners(declaration, known), tuple(wanted), epsilon_of(declaration, epsilon))
 
 
 def released_histograms(content: ReleaseContent) -> tuple[Histogram, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from discreet.catalog import Declaration
 from discreet.errors import QuestionError, refused
-from discreet.procedures.arguments import columns_of, private_table
+from discreet.procedures.arguments import columns_of, table_about_people
 from discreet.synthesis.cells import COARSE, FINE, NumberLine, line
 from discreet.synthesis.prefixes import looks_of
 from discreet.trusted.ring_a.exact import show
@@ -55,12 +55,19 @@ def publishable(declaration: Declaration) -> dict[str, dict[str, Any]]:
         if table.public:
             continue
         try:
-            kept, left_out = wanted(private_table(declaration, name), None, {}, referred(declaration, name))
+            hold_of_one_person(table)
+            kept, left_out = wanted(table_about_people(declaration, name), None, {}, referred(declaration, name))
         except QuestionError as error:
             found[name] = {"columns": [], "left_out": {}, "why": f"{error.message}; {error.fix}"}
         else:
             found[name] = {"columns": [one.column.name for one in kept], "left_out": left_out, "why": ""}
     return found
+
+
+def hold_of_one_person(table: Table) -> None:
+    """Raises QuestionError where rows of a table may be of several persons."""
+    if table.shared:
+        raise refused("table", f"rows of {table.name} are of several persons", "table", "leave it out")
 
 
 def referred(declaration: Declaration, name: str) -> dict[str, str]:
@@ -91,7 +98,11 @@ def wanted(
             continue
         reason, fix = "its bounds are not declared", f"declare min and max of {column.name}"
         if column.name == table.person:
-            reason, fix = "it names the person", "leave it out"
+            to = table.path and table.path[0]
+            reason, fix = (
+                f"it refers to {to}, by which the person is found" if to else "it names the person",
+                "leave it out",
+            )
         elif alone:
             reason = f"it is a key that rows of {keys[column.name]} refer to, each value of it one person's"
             fix = "leave it out; tables that are published together, by a list of their names, have keys that fit"

@@ -22,14 +22,15 @@ from discreet.markov import Domain, fit
 from discreet.markov.tree import junction_tree
 from discreet.mechanisms import gaussian_threshold
 from discreet.plan.measurement import Measurement, Price
-from discreet.procedures.arguments import amount, epsilon_of, private_table, whole
+from discreet.procedures.arguments import amount, epsilon_of, table_about_people, whole, with_owners
 from discreet.release.content import Cost
 from discreet.sql import lower
 from discreet.synthesis.adaptive import LIMIT, MOST_ROWS
 from discreet.synthesis.cells import FINE, NoisyHistogram, NumberLine
-from discreet.synthesis.columns import BINS, PublishedColumn, referred, wanted
+from discreet.synthesis.columns import BINS, PublishedColumn, hold_of_one_person, referred, wanted
 from discreet.synthesis.earlier import Earlier
 from discreet.synthesis.orders import order_zeros
+from discreet.synthesis.related import hold_work
 from discreet.synthesis.schedule import METHODS, MOST_HELD, Schedule
 from discreet.synthesis.sums import Summed, summed_columns
 from discreet.synthesis.totals import FixedTotals
@@ -145,7 +146,10 @@ def hold_without_totals(call: Publication) -> None:
 
 def publication(declaration: Declaration, options: PublishOptions) -> Publication:
     """The checked call. Raises QuestionError; nothing is spent and no row is read."""
-    known, method, rows = private_table(declaration, options.table), options.method, options.rows
+    known, method, rows = table_about_people(declaration, options.table), options.method, options.rows
+    hold_of_one_person(known)
+    if known.path is not None:
+        hold_work(declaration, with_owners(declaration, known))
     if method not in METHODS:
         raise refused("method", f"method is one of {', '.join(METHODS)}", "method", f'write method="{METHODS[0]}"')
     if rows is not None:

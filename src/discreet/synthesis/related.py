@@ -21,7 +21,8 @@ from dataclasses import dataclass
 
 from discreet.catalog import Declaration
 from discreet.errors import QuestionError, refused
-from discreet.synthesis.columns import PublishedColumn, published
+from discreet.plan.work import bound
+from discreet.synthesis.columns import PublishedColumn, hold_of_one_person, published
 from discreet.synthesis.row_before import called
 from discreet.synthesis.sums import Summed, summed_columns
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression
@@ -92,17 +93,31 @@ class RelatedTable:
         return self.rows > 1
 
     @property
-    def counted(self) -> Aggregate:
-        """The number of the view's rows that count, as a plan: by it is known how much work a person's rows make."""
-        view = self.view
-        project = Project(Scan(view.name, view.person, view.one_row_per_person, view.relation), (), ())
-        limited = project if view.one_row_per_person else LimitRows(project, self.rows)
-        return Aggregate(limited, (Total(TotalKind.ROWS),))
-
-    @property
     def moved(self) -> int:
         """What a person moves in a marginal at most."""
         return UNIT if self.evenly else 1
+
+
+def number_of_rows(view: Table) -> Aggregate:
+    """The number of a view's rows that count, as a plan: by it is known how much work a person's rows make."""
+    project = Project(Scan(view.name, view.person, view.one_row_per_person, view.relation), (), ())
+    limited = project if view.one_row_per_person else LimitRows(project, rows_of_person(view))
+    return Aggregate(limited, (Total(TotalKind.ROWS),))
+
+
+def hold_work(declaration: Declaration, view: Table) -> None:
+    """Raises QuestionError where the rows of one person are too much work for the engine."""
+    bound([number_of_rows(view)], view, declaration.limits, list(declaration.tables.values()), _NoPublic())
+
+
+class _NoPublic:
+    """Of views of tables about people, which hold no public one: there is nothing to ask about."""
+
+    def most(self, relation: Relation, names: tuple[str, ...]) -> int:
+        raise NotImplementedError
+
+    def longest(self, relation: Relation) -> Mapping[str, int]:
+        raise NotImplementedError
 
 
 def related(declaration: Declaration, names: Sequence[str]) -> tuple[RelatedTable, ...]:
@@ -166,8 +181,7 @@ def _tables(declaration: Declaration, names: Sequence[str]) -> list[Table]:
             raise refused("table", f"{table.name} is named twice", "table", "name each table once")
         if table.public:
             raise refused("table", f"{table.name} is public", "table", "leave it out: it can be read directly")
-        if table.shared:
-            raise refused("table", f"rows of {table.name} are of several persons", "table", "leave it out")
+        hold_of_one_person(table)
         found.append(table)
     return found
 

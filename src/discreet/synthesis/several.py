@@ -17,7 +17,6 @@ from discreet.catalog.model import Rules
 from discreet.catalog.orders import beside_totals
 from discreet.errors import refused
 from discreet.markov import Clique, Domain
-from discreet.plan.work import bound
 from discreet.procedures.arguments import epsilon_of
 from discreet.release.content import Cost
 from discreet.synthesis.publication import (
@@ -31,13 +30,13 @@ from discreet.synthesis.publication import (
     hold_small,
     ordered,
 )
-from discreet.synthesis.related import RelatedTable, related
+from discreet.synthesis.related import RelatedTable, hold_work, related
 from discreet.synthesis.rows_below import RowsBelow, rows_below
 from discreet.synthesis.schedule import Schedule, Schedules, largest
 from discreet.synthesis.totals import FixedTotals
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import Number, floor
-from discreet.trusted.ring_a.table import Relation, Table
+from discreet.trusted.ring_a.table import Table
 
 METHOD = "adaptive"
 ALONE = 0.3
@@ -186,18 +185,8 @@ def together(declaration: Declaration, names: Sequence[str]) -> tuple[RelatedTab
     tables = related(declaration, names)
     _needed(declaration, tables)
     for one in tables:
-        bound([one.counted], one.view, declaration.limits, list(declaration.tables.values()), _NoPublic())
+        hold_work(declaration, one.view)
     return tables
-
-
-class _NoPublic:
-    """Of views of tables about people, which hold no public one: there is nothing to ask about."""
-
-    def most(self, relation: Relation, names: tuple[str, ...]) -> int:
-        raise NotImplementedError
-
-    def longest(self, relation: Relation) -> Mapping[str, int]:
-        raise NotImplementedError
 
 
 def _needed(

@@ -15,18 +15,23 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import related_tables
 from discreet.accounting import DiscreteLaplace
+from discreet.catalog.model import EngineLimits
+from discreet.engines.duckdb.driver import DuckDB
 from discreet.mechanisms import LogarithmicRange
 from discreet.plan.profile import Wanted, buckets, person_histogram
+from discreet.procedures.arguments import with_owners
 from discreet.trusted.ring_a import additive
 from discreet.trusted.ring_a.nodes import Aggregate, project_of
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_b.contributions import ContributionMeasurement, PersonHistogram
 from discreet.trusted.ring_b.order_statistics import GroupHistograms
 from engine_tools import Bench, Record, declaration
+from kinds import examples
 from neighbour_tools import ROW
 from order_tools import decay
 
@@ -162,6 +167,60 @@ def test_a_histogram_that_is_forged_has_no_loss() -> None:
     other = declaration(UNITS[1]).tables["t"]
     with pytest.raises(ValueError, match="another table"):
         _ = ContributionMeasurement(other, (one,)).loss
+
+
+ORDER = st.tuples(st.sampled_from([1, 2, 3, 4, None]), st.sampled_from(["a", "b", "ü", "", "nobody", None]))
+ITEM = st.tuples(st.sampled_from([1, 2, 3, 4, 5, None]), st.sampled_from(["book", "toy", "lamp", None]))
+
+
+def of_items(orders: Sequence[Any], items: Sequence[Any]) -> list[tuple[int, ...]]:
+    """The exact histograms of persons whose items lead to them along their orders."""
+    tables = related_tables.frames([], [(number, whose, "web") for number, whose in orders], items)
+    declared = related_tables.declaration(tables, 3, 5)
+    read = with_owners(declared, declared.tables["items"])
+    engine = DuckDB(EngineLimits(memory_gib=4))
+    for table in declared.tables.values():
+        engine.load(table, b"salt")
+    with (
+        patch.object(additive, "discrete_laplace", lambda _scale, size: np.zeros(size, int)),
+        patch.object(secrets, "token_hex", lambda _size: "1"),
+    ):
+        wanted = (Wanted("rows"), Wanted("groups", ("kind",)))
+        found = [person_histogram(read, one, ONE).released(engine) for one in wanted]
+    engine.close()
+    return found
+
+
+@settings(max_examples=examples(100, 5), deadline=None)
+@given(st.lists(ORDER, max_size=8), st.lists(ITEM, max_size=20), st.sampled_from(["a", "b", "ü", ""]))
+def test_one_person_who_is_found_along_a_key_moves_one_bucket_by_one(orders: Any, items: Any, gone: str) -> None:
+    owner: dict[Any, Any] = {}
+    orders = [one for one in orders if owner.setdefault(one[0], one[1]) == one[1]]
+    theirs = {number for number, whose in orders if whose == gone} - {None}
+    rest = [one for one in orders if one[1] != gone], [one for one in items if one[0] not in theirs]
+    for one, other in zip(of_items(orders, items), of_items(*rest), strict=True):
+        assert sum(abs(left - right) for left, right in zip(one, other, strict=True)) <= 1
+
+
+def test_persons_along_a_key_are_counted_once() -> None:
+    """Five items of one person, of which three are of the second order; one of another; one that leads to nobody."""
+    orders = [(1, "a"), (2, "a"), (3, "b"), (4, None)]
+    items = [(1, "book"), (1, "toy"), *[(2, "book")] * 3, (3, "book"), (4, "book"), (9, "toy"), (None, "toy")]
+    rows, kinds = of_items(orders, items)
+    assert rows == (1, 0, 1)  # one row, two, four and more
+    assert kinds == (1, 1, 0)
+
+
+def test_a_histogram_of_tables_that_are_not_on_the_way_has_no_loss() -> None:
+    declared = related_tables.declaration(related_tables.frames([], [], []))
+    items, orders = (with_owners(declared, declared.tables[name]) for name in ("items", "orders"))
+    one = person_histogram(items, Wanted("rows"), ONE)
+    assert ContributionMeasurement(items, (one,)).loss.pure == 1
+    with pytest.raises(ValueError, match="another table"):
+        _ = ContributionMeasurement(orders, (one,)).loss
+    other = related_tables.declaration(related_tables.frames([], [], []), items=9)
+    with pytest.raises(ValueError, match="another table"):
+        _ = ContributionMeasurement(with_owners(other, other.tables["items"]), (one,)).loss
 
 
 def test_less_noise_costs_more() -> None:

@@ -18,6 +18,7 @@ from discreet.engines.duckdb.driver import DuckDB
 from discreet.errors import EngineError
 from discreet.ledger import TOTAL, Caps, Ledger
 from discreet.mechanisms import Gaussian
+from discreet.procedures.arguments import with_owners
 from discreet.synthesis.related import RelatedTable, related
 from discreet.trusted.ring_a.gate import Door, Grant
 from discreet.trusted.ring_a.windows import Salt
@@ -118,6 +119,37 @@ def test_counts_of_rows_move_by_the_rows_that_count(tables: Tables, person: str,
         for change in changes:
             assert (change >= 0).all()
             assert int(change.sum()) <= most
+
+
+def alone(tables: Tables, items: int) -> list[Marginal]:
+    """Marginals of the items as they are published by themselves, under one salt: their number, and each kind's."""
+    declared = declaration(frames(*tables), 3, items)
+    engine = DuckDB(EngineLimits(memory_gib=4))
+    for table in declared.tables.values():
+        engine.load(table, b"salt")
+    read = with_owners(declared, declared.tables["items"])
+    kinds = Coding((ListedCells(column := read.columns[1], column.values or (), null=True),))
+    rows = CodedRows("coded", read, kinds)
+    engine._coded([build(rows, Salt.of("1"), engine._dialect)], read)
+    found = engine.marginals(rows, [(), ("kind",)])
+    engine.close()
+    return found
+
+
+@settings(max_examples=examples(100, 5), deadline=None)
+@given(TABLES, st.sampled_from(PERSONS), st.integers(1, 4))
+def test_a_table_below_others_moves_by_the_rows_that_count(tables: Tables, person: str, items: int) -> None:
+    """Also where it is published alone: nobody's orders but the person's lead to the person's items."""
+    tables = apart(tables)
+    whole, rest = alone(tables, items), alone(without(tables, person), items)
+    for one, other in zip(whole, rest, strict=True):
+        assert (one >= other).all()
+        assert int((one - other).sum()) <= items
+
+
+def test_of_a_thousand_items_of_one_person_as_many_count_as_are_declared() -> None:
+    found, _ = alone(crowded(1000), 4)
+    assert int(found) == 4 + 1
 
 
 def crowded(rows: int) -> Tables:

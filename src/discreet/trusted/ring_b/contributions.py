@@ -59,9 +59,10 @@ class PersonHistogram:
 
 @dataclass(frozen=True)
 class ContributionMeasurement:
-    """Histograms of one declared table's persons, released together.
+    """Histograms of the persons of one declared table, released together; where they are found along foreign keys,
+    `table` is the relation of the declared tables on the way.
 
-    Unit: a person, with all rows. Neighbours: one person added or removed in that table, which may change every
+    Unit: a person, with all rows. Neighbours: one person added or removed in these tables, which may change every
     histogram. Their losses (`PersonHistogram.loss`) add up (pure ε: Dwork & Roth 2014, Theorem 3.16).
     """
 
@@ -73,10 +74,12 @@ class ContributionMeasurement:
 
     @property
     def loss(self) -> Batch:
-        """Raises ValueError where a histogram has none, or reads other tables than this one."""
+        """Raises ValueError where a histogram has none, or reads other tables than these."""
+        known = {base.name: base for base in self.table.bases}
         for one in self.histograms:
-            if [replace(base, source=self.table.source) for base in one.table.bases] != [self.table]:
-                raise ValueError("a histogram reads another table")
+            for base in one.table.bases:
+                if base.name not in known or replace(base, source=known[base.name].source) != known[base.name]:
+                    raise ValueError("a histogram reads another table")
         if not self.histograms:
             raise ValueError("there is no histogram to measure")
         return Batch(tuple(one.loss for one in self.histograms))
