@@ -171,3 +171,29 @@ def test_a_snapshot_that_is_taken_between_price_and_measurement(
         assert curator.ledger.tables()["people"].failures == 0
         assert count(curator, PEOPLE) == (51, True)
         assert count(other, PEOPLE) == (51, False)
+
+
+def test_public_keys_are_of_the_snapshot_that_rows_about_people_are_of(tmp_path: Path) -> None:
+    """Public tables are loaded once more, for what reads them alone: from a source that may have changed."""
+    (tmp_path / "wards.csv").write_text("ward\na\nb\n")
+    frame = pd.DataFrame({"id": range(60), "ward": ["a", "b", "c"] * 20})
+    known = {
+        "visits": Table(frame, columns={"id": int, "ward": str}, person="id", one_row_per_person=True),
+        "wards": Table(tmp_path / "wards.csv", public=True, columns={"ward": str}),
+    }
+    by_ward = (
+        "SELECT w.ward, COUNT(v.id) AS n FROM visits AS v RIGHT JOIN wards AS w ON v.ward = w.ward GROUP BY w.ward"
+    )
+    with Curator(known, epsilon=1e8, delta=0.1, keys_delta=0.05, ledger=tmp_path / "l") as curator:
+        assert curator.ask(VISITS, epsilon=EXACT).rows == [{"n": 60}]
+        (tmp_path / "wards.csv").write_text("ward\na\nz\n")
+        for _ in range(2):
+            with pytest.raises(DeclarationError, match="differs from snapshot 1"):
+                curator.ask(by_ward, epsilon=EXACT)
+        spent = curator.budget.used
+        (tmp_path / "wards.csv").write_text("ward\na\nb\n")
+        assert [row["ward"] for row in curator.ask(by_ward, epsilon=EXACT).rows] == ["a", "b"]
+        assert curator.budget.used > spent
+        (tmp_path / "wards.csv").write_text("ward\na\nz\n")
+        curator.refresh("wards")
+        assert [row["ward"] for row in curator.ask(by_ward, epsilon=EXACT).rows] == ["a", "z"]

@@ -264,7 +264,8 @@ class Holdings:
         return self._public
 
     def load_public(self) -> None:
-        """Loads the public tables into their own engine, where it does not hold them."""
+        """Loads the public tables into their own engine, where it does not hold them. Raises DeclarationError where a
+        source cannot be read, or is not what it was: keys from there and rows about people are of one snapshot."""
         with self._loading:
             tables = [one for one in self._declaration.tables.values() if one.public and one.name not in self._missing]
             if not all(self._public.has(table.name) for table in tables):
@@ -275,8 +276,8 @@ class Holdings:
                 ]
                 try:
                     self._public.together(rest)
-                    for table in rest:
-                        self._public.load(table, salt)
+                    read = {table.name: self._public.load(table, salt) for table in rest}
+                    _hold(self._snapshots, read, str(self._declaration.file or ""))
                     self._public.lock()
                 except DeclarationError:
                     self._public.close()
@@ -506,20 +507,12 @@ class Holdings:
     ) -> None:
         """Holds fingerprints against the snapshots; then those `anew` get their next one."""
         known = self._ledger.register_snapshots({name: one for name, one in loaded.items() if name not in anew})
-        faults = []
-        for name, snapshot in known.items():
-            if snapshot.fingerprint != loaded[name]:
-                message = f"the source, or what is declared of it, differs from snapshot {snapshot.number}"
-                way = f'write curator.refresh("{name}")'
-                if file:
-                    way = f"run `discreet refresh {Path(file).name} {name}`, or {way} in Python"
-                faults.append(
-                    Fault(f"tables.{name}", message, f"{way}: it is the new snapshot, and the budget goes on")
-                )
-        if faults:
+        try:
+            _hold(known, loaded, file)
+        except DeclarationError:
             # other persons are in the rows since another process listed them: they are loaded anew
             LedgerError.unless(turn.renewal is None or len(self._ledger.seen()) <= turn.lists, "period")
-            raise DeclarationError(faults, code="changed", file=file)
+            raise
         fresh = {name: loaded[name] for name in anew if name in loaded}
         turning = turn if self._part is None else None
         known |= self._ledger.register_snapshots(fresh, anew=True, turning=turning, assigning=assigning)
@@ -559,3 +552,18 @@ class Holdings:
             if state.number and not (state.failures or state.frozen or state.suspended)
             if not state.since or now >= datetime.fromisoformat(state.since) + timedelta(seconds=every)
         ]
+
+
+def _hold(known: Mapping[str, Snapshot], loaded: Mapping[str, str], file: str) -> None:
+    """Raises DeclarationError where the rows of a table that was loaded are not those of its snapshot."""
+    faults = []
+    for name, fingerprint in loaded.items():
+        if name in known and known[name].fingerprint != fingerprint:
+            way = f'write curator.refresh("{name}")'
+            if file:
+                way = f"run `discreet refresh {Path(file).name} {name}`, or {way} in Python"
+            message = f"the source, or what is declared of it, differs from snapshot {known[name].number}"
+            fix = f"{way}: it is the new snapshot, and the budget goes on"
+            faults.append(Fault(f"tables.{name}", message, fix))
+    if faults:
+        raise DeclarationError(faults, code="changed", file=file)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,46 @@ def test_a_server_that_still_loads_its_program_ends_with_the_process_that_starte
         until((tmp_path / "loading").exists)
         curator.kill()
     until(lambda: gone(server))
+
+
+def test_a_forked_process_leaves_its_parent_s_child_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither what is told of the child, which comes once, nor what it is asked next is the forked process's."""
+    said = "import os\nfrom discreet.engines.child import serve\n"
+    said += "def main():\n    requests, answers = serve()\n    answers.write(requests.read(4))\n    answers.flush()\n"
+    (tmp_path / "echoing_program.py").write_text(said)
+    monkeypatch.syspath_prepend(tmp_path)
+    child = Child("echoing_program")
+    child.requests.write(b"ab")
+    forked = os.fork()
+    if forked == 0:
+        try:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(30)
+            assert not child.own
+            assert not child.lives
+            child.end()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(forked, 0)[1]) == 0
+    assert child.lives
+    child.requests.write(b"cd")
+    assert child.read(4, time.monotonic() + 60) == b"abcd"
+    number = child.pid
+    child.end()
+    assert gone(number)
+
+
+def test_a_child_that_stands_still_ends_with_its_curator(tmp_path: Path) -> None:
+    said = "import os, signal, sys, time\nfrom discreet.engines.child import Child\n"
+    said += "child = Child('still_program')\nchild.read(1, time.monotonic() + 60)\n"
+    said += "print(child.pid, flush=True)\ntime.sleep(600)\n"
+    begins = "import os, time\ndef main():\n    os.write(1, b'.')\n    time.sleep(600)\n"
+    (tmp_path / "still_program.py").write_text(begins)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", said], stdout=subprocess.PIPE, text=True, env=environment) as curator:
+        assert curator.stdout is not None
+        number = int(curator.stdout.readline())
+        os.kill(number, signal.SIGSTOP)
+        curator.kill()
+    until(lambda: gone(number))

@@ -29,7 +29,7 @@ from discreet.ledger import Ledger
 from discreet.release import Release
 from discreet.service import requests
 from discreet.service.accounts import Account, Accounts
-from discreet.service.jobs import About, Job, JobCall, Jobs, left
+from discreet.service.jobs import _COLUMNS, About, Job, JobCall, Jobs, left
 from discreet.service.planning import Planning
 from discreet.service.roles import Role
 from discreet.synthesis.synthetic import Synthetic
@@ -472,26 +472,78 @@ def ended(jobs: Jobs, number: str) -> Job:
     return jobs.of(ANA, number)
 
 
+def lost(jobs: Jobs) -> None:
+    """A row of a process that has ended."""
+    with jobs._accounts.transaction(write=True) as file:
+        row = ("gone", "ana", "ana", None, b"0", "publish", "visits", 9, "0 1 1", 0.0, 0, None)
+        file.execute(f"INSERT INTO jobs ({_COLUMNS}) VALUES (?{', ?' * 11})", row)
+
+
+@pytest.mark.parametrize("beside", [False, True])
 @pytest.mark.parametrize("look", ["one", "all"])
 def test_a_job_that_ends_while_it_is_looked_up_is_not_lost(
-    curator: Curator, monkeypatch: pytest.MonkeyPatch, look: str
+    curator: Curator, monkeypatch: pytest.MonkeyPatch, look: str, beside: bool
 ) -> None:
-    """Its row says that it runs, and then nothing runs any more."""
-    jobs, goes, seen = jobs_of(curator), threading.Event(), Jobs._job
+    """Its row says that it runs, and then nothing runs any more; also beside one that is lost."""
+    jobs, goes, seen = jobs_of(curator), threading.Event(), Jobs._gone
+    if beside:
+        lost(jobs)
 
     def run(request: str | None, _: Any) -> Release:
         assert goes.wait(300)
         return curator.publish("visits", epsilon="0.1", columns=["city"], analyst="ana", request=request)
 
-    def late(self: Jobs, row: Any) -> Job:
+    def late(self: Jobs, row: Any) -> bool:
         goes.set()
-        until(lambda: row[0] not in self._running)
+        until(lambda: not self._running)
         return seen(self, row)
 
     begun = jobs.start(ANA, JobCall("publish", ("visits",), 9, run, waits=False), "k", b"1")
-    monkeypatch.setattr(Jobs, "_job", late)
+    monkeypatch.setattr(Jobs, "_gone", late)
     found = jobs.of(ANA, begun.job) if look == "one" else jobs.all(ANA)[0]
     assert found.state == "done"
+    if beside:
+        assert jobs.of(ANA, "gone").state == "lost"
+
+
+class Slow(dict[Any, Any]):
+    """What runs, of which a job that ends takes itself out only once others have `begun`."""
+
+    def __init__(self, begun: threading.Event) -> None:
+        super().__init__()
+        self._begun, self.popped = begun, 0
+
+    def pop(self, *of: Any) -> Any:
+        assert self._begun.wait(300)
+        found = super().pop(*of)
+        self.popped += 1
+        return found
+
+
+def test_a_job_that_is_tried_again_at_once_runs_once(curator: Curator) -> None:
+    """The end of the attempt that failed takes nothing of the one that runs."""
+    jobs, goes, begun = jobs_of(curator), threading.Event(), threading.Event()
+    tries = [0]
+    jobs._running = running_jobs = Slow(begun)
+
+    def run(request: str | None, _: Any) -> Release:
+        tries[0] += 1
+        if tries[0] == 1:
+            raise QuestionError("x", "x")
+        assert goes.wait(300)
+        return curator.publish("visits", epsilon="0.1", columns=["city"], analyst="ana", request=request)
+
+    call = JobCall("publish", ("visits",), 9, run, waits=True)
+    first = jobs.start(ANA, call, "k", b"1")
+    until(lambda: jobs.of(ANA, first.job).state == "failed")
+    again = jobs.start(ANA, call, "k", b"1")
+    begun.set()
+    until(lambda: running_jobs.popped == 1)
+    assert again.job == first.job
+    assert jobs.of(ANA, again.job).state == jobs.start(ANA, call, "k", b"1").state == "running"
+    goes.set()
+    assert ended(jobs, again.job).state == "done"
+    assert tries == [2]
 
 
 def test_the_end_of_the_service_makes_what_there_is_into_a_table(

@@ -20,8 +20,10 @@ def test_a_child_answers_while_a_thread_of_its_parent_measures_and_loads(clinic:
         run = curator.above_threshold(5, epsilon="0.1")
         held, done = threading.Event(), threading.Event()
 
+        (turn,) = curator._door._turns.values()  # of whoever asked
+
         def measure() -> None:
-            with curator._engine._running, curator._holdings._loading, run._lock:
+            with curator._engine._running, curator._holdings._loading, run._lock, turn, curator._twin._starting:
                 held.set()
                 done.wait(300)
 

@@ -47,6 +47,26 @@ def _ready(descriptor: int, seconds: float | None) -> bool:
     return bool(waiting.poll(None if seconds is None else math.ceil(max(0.0, seconds) * 1_000)))
 
 
+class Requests:
+    """What a child is asked, written at once: nothing waits in a buffer, of which a forked process would have a copy
+    to send again."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def write(self, request: bytes) -> int:
+        """Writes all of it. Raises OSError where nobody reads any more."""
+        left = memoryview(request).cast("B")
+        size = len(left)
+        while left:
+            left = left[os.write(self._descriptor, left) :]
+        return size
+
+    def close(self) -> None:
+        """Lets go of the pipe."""
+        os.close(self._descriptor)
+
+
 class Child:
     """A child that runs `main` of the module `program`.
 
@@ -57,7 +77,7 @@ class Child:
     def __init__(self, program: str) -> None:
         requests, there = os.pipe()
         self._answers, answers = os.pipe()
-        self.requests: BinaryIO = os.fdopen(there, "wb")
+        self.requests = Requests(there)
         self._process = _Process(fork(program, requests, answers))
         os.close(requests)
         os.close(answers)
@@ -69,7 +89,8 @@ class Child:
 
     @property
     def lives(self) -> bool:
-        return self._process.lives
+        """Whether it runs, and is this process's."""
+        return self._process.own and self._process.lives
 
     @property
     def own(self) -> bool:
@@ -123,8 +144,12 @@ class _Process:
         return descriptor is not None and not _ready(descriptor, 0)
 
     def end(self) -> None:
-        """Kills it, and waits until it is gone."""
+        """Kills it, and waits until it is gone; in a forked process, lets go of it, and reads no news of it: there is
+        one piece, and that is the owner's."""
         with self._lock:
+            if self._known is None and not self.own:
+                self._news.close()
+                self._known = 0, None
             number, descriptor = self.known()
             if descriptor is not None:
                 if self.own:
@@ -135,11 +160,10 @@ class _Process:
                 self._known = number, None
 
 
-def _end(process: _Process, requests: BinaryIO, answers: int) -> None:
+def _end(process: _Process, requests: Requests, answers: int) -> None:
     """Kills a child and lets go of its pipes."""
     process.end()
-    with contextlib.suppress(OSError):  # what was still to be written has no reader any more
-        requests.close()
+    requests.close()
     os.close(answers)
 
 

@@ -10,6 +10,7 @@ has one thread, so nothing is half done when it forks. Server and children end w
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import importlib
 import os
@@ -27,6 +28,9 @@ LARGE = ("pandas",)
 
 CURATOR = 3
 """In a server and its children: the descriptor of the curator's process, which is ready when that has ended."""
+
+_PR_SET_PDEATHSIG = 1
+"""Of prctl(2): the signal that a process gets when its parent ends."""
 
 EVERY = 0.1
 """Seconds: how often a server that still loads its program looks whether the curator's process has ended."""
@@ -141,6 +145,7 @@ def main(curator: int, program: str, large: list[str]) -> None:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
             asking.detach()
             os.setsid()
+            _end_with_server(os.getppid())
             os.dup2(requests, 0)
             os.dup2(answers, 1)
             for descriptor in descriptors:
@@ -156,6 +161,13 @@ def main(curator: int, program: str, large: list[str]) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         os.close(requests)
         os.close(answers)
+
+
+def _end_with_server(server: int) -> None:
+    """Has the system kill this process when the server ends, also where it stands still and looks at nothing."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != server:
+        os._exit(1)  # it has ended already
 
 
 def _end_with_curator(*_: object) -> None:

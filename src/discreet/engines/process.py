@@ -35,7 +35,7 @@ class EngineProcess:
     @property
     def ended_alone(self) -> bool:
         """Whether this child has ended, and not under a request."""
-        return not self._ended_under_a_request and not self._child.lives
+        return not self._ended_under_a_request and self._child.own and not self._child.lives
 
     @property
     def pid(self) -> int:
@@ -75,7 +75,6 @@ class EngineProcess:
             except (TypeError, AttributeError, pickle.PicklingError):
                 self.kill()  # an object that is no table; half of it may stand in the pipe
                 raise Failed from None
-            self._child.requests.flush()
             answer = json.loads(self._child.read(self._child.length(deadline), deadline))
             if "buffers" in answer:
                 answer["buffers"] = [self._child.read(size, deadline) for size in answer["buffers"]]

@@ -14,7 +14,6 @@ order in which the engine may compute them matters.
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
@@ -26,6 +25,7 @@ from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import Stopped
 from discreet.engines.statements import Statements
 from discreet.errors import DeclarationError, EngineError, QuestionError
+from discreet.locks import Lock
 from discreet.trusted.ring_a.casts import TYPES
 from discreet.trusted.ring_a.engine import Lost
 from discreet.trusted.ring_a.nodes import Aggregate, Root, project_of
@@ -60,7 +60,7 @@ class Twin:
         self._worker, self._begin, self._dialect, self._statements = worker, begin, dialect, statements
         self._process: EngineProcess | None = None
         self._ready = False
-        self._starting = threading.Lock()
+        self._starting = Lock()
 
     def start(self) -> None:
         """Starts the child process, without waiting for it."""

@@ -110,7 +110,6 @@ class Reading:
                 self._knows = True
             request = json.dumps([asked.text, asked.dialect, str(asked.day)]).encode()
             child.requests.write(HEADER.pack(len(request)) + request)
-            child.requests.flush()
             length = child.length(deadline)
             if length > _MOST:
                 raise ChildGone

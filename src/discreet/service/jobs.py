@@ -96,6 +96,10 @@ _COLUMNS = "job, account, analyst, request, body, kind, source, steps, process, 
 _log = logging.getLogger("discreet")
 
 
+Attempt = tuple[str, str, float]
+"""A job's number, its process, and when it began: one that failed or was lost may be tried again under its number."""
+
+
 @dataclass(frozen=True)
 class JobCall:
     """What a job does. `run` takes the name of its request, and what hears of each step; `waits` says that it ends on
@@ -155,6 +159,11 @@ class Job:
     ended: bool
     problem: Mapping[str, Any] | None
     lost: bool
+
+    @property
+    def attempt(self) -> Attempt:
+        """Which attempt at the job it is."""
+        return self.job, self.process, self.begun
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -309,7 +318,7 @@ class Jobs:
     ) -> None:
         self._accounts, self._problem = accounts, problem
         self._seconds = curator.declaration.limits.answer_seconds or None  # 0: none, on the owner's word
-        self._running: dict[str, threading.Thread | None] = {}
+        self._running: dict[Attempt, threading.Thread | None] = {}
         self._stopping, self._hurrying = threading.Event(), threading.Event()
         self._streams: Counter[str] = Counter()
         self.planning = Planning()
@@ -340,7 +349,7 @@ class Jobs:
                 if known is not None and known.state in ("running", "done"):
                     return known
                 rows = file.execute(f"SELECT {_COLUMNS} FROM jobs WHERE ended = 0")
-                running = [one for one in map(self._job, rows) if one.state == "running"]
+                running = [one for one in map(self._told, rows) if one.state == "running"]
                 if any(one.analyst == account.asks_as for one in running):
                     raise busy("a job of yours is running")
                 if len(running) >= MOST_RUNNING:
@@ -348,17 +357,18 @@ class Jobs:
                 if known is not None:  # it has failed, or is lost: this is another attempt at the same
                     number = known.job
                     file.execute("DELETE FROM jobs WHERE job = ?", (number,))
-                self._running[number] = None  # before anybody can see its row
-                undone.callback(self._running.pop, number)
-                said = (number, account.name, account.asks_as, name, body, call.kind)
                 begun = (call.steps, this_process(), time.time())
+                attempt = number, *begun[1:]
+                self._running[attempt] = None  # before anybody can see its row
+                undone.callback(self._running.pop, attempt)
+                said = (number, account.name, account.asks_as, name, body, call.kind)
                 about = About(call.tables, call.part)
                 made = Job(*said, about, *begun, ended=False, problem=None, lost=False)
                 row = (*said, about.written, *begun)
                 file.execute(f"INSERT INTO jobs ({_COLUMNS}) VALUES (?{', ?' * 9}, 0, NULL)", row)
                 self._forget(file, account.name)
             thread = threading.Thread(target=self._carry_out, args=(made, account, call), daemon=True)
-            self._running[number] = thread
+            self._running[attempt] = thread
             thread.start()
             undone.pop_all()
         return made
@@ -369,7 +379,7 @@ class Jobs:
             return None
         mine = (account.name, name)
         row = file.execute(f"SELECT {_COLUMNS} FROM jobs WHERE account = ? AND request = ?", mine).fetchone()
-        known = None if row is None else self._job(row)
+        known = None if row is None else self._told(row)
         used = file.execute("SELECT body FROM requests WHERE account = ? AND request = ?", mine).get
         bodies = {used, None if known is None or known.state == "failed" else known.body}
         if not bodies <= {None, body}:
@@ -389,16 +399,17 @@ class Jobs:
         return self._read("account = ? ORDER BY begun DESC, job", account.name)
 
     def _read(self, which: str, *values: str) -> list[Job]:
-        """Jobs by their rows. One may end between its row and the look at what runs: then it seems lost, and its row,
-        which was written before, is read again."""
-        found: list[Job] = []
-        for _ in range(2):
+        """Jobs by their rows. One may end between its row and the look at what runs. So what seems lost is lost if its
+        row, read once more after that look, is that of the same attempt and still says nothing of its end: a job ends
+        there before it ends anywhere else."""
+        select = f"SELECT {_COLUMNS} FROM jobs WHERE {which}"
+        with self._accounts.transaction() as file:
+            rows = file.execute(select, values).fetchall()
+        gone = {_attempt(row) for row in rows if self._gone(row)}
+        if gone:
             with self._accounts.transaction() as file:
-                rows = file.execute(f"SELECT {_COLUMNS} FROM jobs WHERE {which}", values).fetchall()
-            found = [self._job(row) for row in rows]
-            if not any(one.lost for one in found):
-                break
-        return found
+                rows = file.execute(select, values).fetchall()
+        return [_job(row, lost=_attempt(row) in gone) for row in rows]
 
     def answer(self, account: Account, number: str) -> tuple[Job, bytes]:
         """What a job has released, as `release.told` has it; nothing where it failed or is lost. Raises RefusedRequest
@@ -436,7 +447,7 @@ class Jobs:
         except Error as error:  # it is told as lost, and found in the ledger
             _log.error("a job could not be kept: %s", error.code)
         finally:
-            self._running.pop(job.job, None)
+            self._running.pop(job.attempt)
 
     def _hear(self, _: object) -> None:
         """A step is done. Raises where no more may be measured."""
@@ -455,16 +466,14 @@ class Jobs:
                 if thread is not None:
                     thread.join(max(0.0, end - time.monotonic()))
 
-    def _job(self, row: Sequence[Any]) -> Job:
-        number, process, ended, problem = row[0], row[8], row[10], row[11]
-        facts: list[Any] = [*row[:6], About.read(row[6]), *row[7:10]]
-        lost = not ended and not (number in self._running if process == this_process() else lives(process))
-        kept: dict[str, Any] = {
-            "ended": bool(ended),
-            "problem": None if problem is None else json.loads(problem),
-            "lost": lost,
-        }
-        return Job(*facts, **kept)
+    def _gone(self, row: Sequence[Any]) -> bool:
+        """Whether nothing runs a job that has not ended. In a transaction that writes it is so: there no job ends."""
+        process, ended = row[8], row[10]
+        return not ended and not (_attempt(row) in self._running if process == this_process() else lives(process))
+
+    def _told(self, row: Sequence[Any]) -> Job:
+        """A job by its row, in a transaction that writes."""
+        return _job(row, lost=self._gone(row))
 
     def _forget(self, file: Any, account: str) -> None:
         """Lets go of what is beyond the limits, the oldest first."""
@@ -472,7 +481,7 @@ class Jobs:
         size = 0
         for place, (*row, length) in enumerate(file.execute(said, (account,)).fetchall()):
             size += length or 0
-            if (place >= MOST_KEPT or (place and size > MOST_BYTES)) and self._job(row).state != "running":
+            if (place >= MOST_KEPT or (place and size > MOST_BYTES)) and self._told(row).state != "running":
                 file.execute("DELETE FROM jobs WHERE job = ?", (row[0],))
 
     # who listens
@@ -492,7 +501,7 @@ class Jobs:
             self._looks = anyio.CapacityLimiter(4)
         last, beat, look = -1, time.monotonic(), time.monotonic()
         while True:
-            here = job.job in self._running
+            here = job.attempt in self._running
             if not here and (job.state != "running" or time.monotonic() >= look):
                 try:
                     job = await anyio.to_thread.run_sync(self.of, account, job.job, limiter=self._looks)
@@ -551,3 +560,15 @@ def named(account: Account, name: str | None) -> str | None:
 def busy(message: str) -> RefusedRequest:
     """What is put off, at no cost."""
     return RefusedRequest(429, "busy", f"{message}; nothing was spent", "", "ask again", EngineError)
+
+
+def _attempt(row: Sequence[Any]) -> Attempt:
+    return row[0], row[8], row[9]
+
+
+def _job(row: Sequence[Any], *, lost: bool) -> Job:
+    ended, problem = bool(row[10]), row[11]
+    facts: list[Any] = [*row[:6], About.read(row[6]), *row[7:10]]
+    told = None if problem is None else json.loads(problem)
+    kept: dict[str, Any] = {"ended": ended, "problem": told, "lost": lost and not ended}
+    return Job(*facts, **kept)

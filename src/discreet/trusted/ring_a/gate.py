@@ -102,7 +102,7 @@ class Door:
         self._failures = failures
         self._least = least
         self._keep = keep
-        self._turns: dict[str, threading.Lock] = {}
+        self._turns: dict[tuple[int, str], threading.Lock] = {}  # a forked process has its own: see `guarded`
         self._running: set[int] = set()  # reserves whose measurement runs
         self._open: set[int] = set()  # reserves that may still measure, or store an answer
         self._failed: set[int] = set()  # reserves whose failure could not be written
@@ -280,7 +280,8 @@ class Grant(Generic[Opened]):
         outcome = ""
         end: tuple[type[BaseException], tuple[object, ...]] | None = None
         names = _about_people(table.bases)
-        with door._within(), door._turns.setdefault(self._analyst, threading.Lock()):
+        turn = os.getpid(), self._analyst  # in a fork nobody would let go of what another thread holds
+        with door._within(), door._turns.setdefault(turn, threading.Lock()):
             if self.reserve_id not in door._open:
                 raise ValueError("this reserve is already settled")
             self._ledger.check(names, self._analyst)
