@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -22,11 +22,27 @@ def finishing() -> Iterator[None]:
 
     Signals come to the main thread alone: in others this does nothing. One that is ignored stays ignored.
     """
-    global _within
-    if _within or threading.current_thread() is not threading.main_thread():
+    with _held_back(_SIGNALS):
         yield
-        return
+
+
+@contextmanager
+def stopping() -> Iterator[Callable[[], bool]]:
+    """The same of what runs in steps, and stops between two of them when it is told so: gives what says whether a
+    signal came. A Ctrl-C is done with then, and raised no more; other signals are, at the end."""
+    with _held_back((signal.SIGTERM, signal.SIGHUP)) as came:
+        yield lambda: bool(came)
+
+
+@contextmanager
+def _held_back(raised: Collection[int]) -> Iterator[list[int]]:
+    """The signals that came inside: the first one has no effect there, and is `raised` at the end if it is one of
+    these."""
+    global _within
     came: list[int] = []
+    if _within or threading.current_thread() is not threading.main_thread():
+        yield came
+        return
     before = {one: signal.getsignal(one) for one in _SIGNALS}
 
     def note(number: int, _: FrameType | None) -> None:
@@ -45,9 +61,9 @@ def finishing() -> Iterator[None]:
         for one, handler in before.items():
             if handler not in (signal.SIG_IGN, None):
                 signal.signal(one, note)
-        yield
+        yield came
     finally:
         _within = False
         restore()
-        if len(came) == 1:
+        if len(came) == 1 and came[0] in raised:
             signal.raise_signal(came[0])

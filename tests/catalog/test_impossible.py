@@ -71,7 +71,7 @@ def test_an_example_is_in_the_language_of_the_declaration() -> None:
         ("sex", "not a valid list of rules"),
         ([{}], "not a valid list of rules"),
         ([{"colour": "red"}], "colour is not declared"),
-        ([{"sex": "X"}], "not declared"),
+        ([{"sex": "X"}], "it names a value that is not declared: X → name some of F, M"),
         ([{"sex": []}], "not declared"),
         ([{"sex": "F", "SEX": "M"}], "it names a column twice → name it once"),
         ([{"sex": {"min": 1}}], "a range has min, max or both"),

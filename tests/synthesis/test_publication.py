@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
+import signal
 import tomllib
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,6 +23,8 @@ from discreet.catalog import declare
 from discreet.engines.duckdb.driver import DuckDB
 from discreet.errors import BudgetError, EngineError, QuestionError
 from discreet.markov import Domain
+from discreet.synthesis import run
+from discreet.synthesis.content import content
 from discreet.synthesis.publication import PublishOptions, publication
 from discreet.synthesis.schedule import held
 from discreet.trusted.ring_a.curves import mu_of_budget
@@ -173,6 +176,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"bins": {"sex": 3}}, "declared values"),
     ({"bins": {"age": [30, 20]}}, "not in ascending order"),
     ({"bins": {"age": 0}}, "bins"),
+    ({"bins": {"age": [20, 6000]}}, "a bin of age begins above its max"),
+    ({"bins": {"born": ["1950-01-01"]}}, "datetime.date(1970, 7, 2)"),
     ({"bins": {"age": "20"}}, "neither a number nor a list"),
     ({"bins": {"age": [20.5]}}, "not of its type"),
     ({"bins": {"town": 3}}, "no declared bounds"),
@@ -436,8 +441,8 @@ def test_sql_on_the_synthetic_table_is_scaled_and_says_its_error() -> None:
 def test_the_declaration_of_the_synthetic_table_opens(tmp_path: Any) -> None:
     with curator(people(500)) as holder:
         release = holder.publish("people", epsilon=4, rows=50)
-    release.save(tmp_path / "people.csv")
-    assert (tmp_path / "people.csv").read_text("utf-8").count("\n") == 51
+    release.save(tmp_path / "people_synthetic.csv")
+    assert (tmp_path / "people_synthetic.csv").read_text("utf-8").count("\n") == 51
     (tmp_path / "made.toml").write_text("[budget]\nepsilon = 1\n\n" + release.declaration, "utf-8")
     with discreet.open(tmp_path / "made.toml") as opened:
         opened.check()
@@ -456,7 +461,7 @@ def test_odd_names_and_values_are_written_as_toml_reads_them() -> None:
     with discreet.Curator({'a "b"': table}, epsilon=10, delta=1e-5) as holder:
         release = holder.publish('a "b"', epsilon=8, rows=10)
     (made,) = tomllib.loads(release.declaration)["tables"].values()
-    assert made["source"] == 'a "b".csv'
+    assert made["source"] == 'a "b"_synthetic.csv'
     assert made["columns"]['so "odd" \U0001f600']["values"] == values
 
 
@@ -639,3 +644,44 @@ def test_a_table_below_others_is_another_where_that_above_it_is_declared_otherwi
     assert published(6).charged
     assert not published(6).charged
     assert published(5).charged
+
+
+def test_ctrl_c_while_the_engine_works_keeps_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The signal comes inside a step: that one is finished, and the table made, stored and given."""
+    counted = DuckDB.marginals
+    steps = itertools.count()
+
+    def pressed(*said: Any, **more: Any) -> Any:
+        if next(steps) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return counted(*said, **more)
+
+    with curator(people(500)) as holder, monkeypatch.context() as context:
+        context.setattr(DuckDB, "marginals", pressed)
+        release = holder.publish("people", epsilon=2, columns=["sex", "well", "town"], rows=30)
+        assert release.content["ended_early"]
+        assert len(release) == 30
+        assert next(steps) <= 5
+        used = holder.budget.used
+        assert holder.publish("people", epsilon=2, columns=["sex", "well", "town"], rows=30).rows == release.rows
+        assert holder.budget.used == used
+
+
+def test_ctrl_c_while_rows_are_made_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(*said: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return content(*said)
+
+    with curator(people(500)) as holder, monkeypatch.context() as context:
+        context.setattr(run, "content", pressed)
+        assert len(holder.publish("people", epsilon=2, columns=["sex", "well"], rows=30)) == 30
+
+
+def test_a_declaration_of_made_rows_never_names_the_real_file() -> None:
+    """Also of a release that an earlier version stored."""
+    with curator(people(500)) as holder:
+        release = holder.publish("people", epsilon=4, rows=50)
+    assert tomllib.loads(release.declaration)["tables"]["people"]["source"] == "people_synthetic.csv"
+    older = release.declaration.replace("people_synthetic.csv", "people.csv")
+    before = replace(release, holds=replace(release.holds, more={**release.holds.more, "declaration": older}))
+    assert before.declaration == release.declaration

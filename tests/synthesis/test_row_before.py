@@ -204,7 +204,7 @@ def test_long_texts_of_many_rows_are_refused_before_the_price() -> None:
         "visits": discreet.Table(known["visits"], columns=columns, person="patient", rows_per_person=400, time="day"),
     }
     with discreet.Curator(tables, epsilon=10, delta=1e-5) as one:
-        with pytest.raises(QuestionError, match="one person's rows can take as long as"):
+        with pytest.raises(QuestionError, match="one person's rows of visits can take as long as"):
             one.publish(NAMES, epsilon=2)
         assert one.budget.used == 0
 

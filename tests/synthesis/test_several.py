@@ -20,6 +20,7 @@ from discreet.accounting import compose
 from discreet.catalog import declare
 from discreet.errors import BudgetError, EngineError, QuestionError
 from discreet.plan.work import STEPS, work
+from discreet.synthesis import several_run
 from discreet.synthesis.adaptive import Progress
 from discreet.synthesis.related import number_of_rows, related
 from discreet.synthesis.several import several
@@ -220,6 +221,25 @@ def test_a_table_that_others_refer_to_is_published_by_itself_without_its_key() -
             holder.publish("orders", epsilon=1, columns=["number", "channel"])
         assert holder.budget.used == used
         assert holder.publish("customers", epsilon=1).columns == ["sex", "age"]
+
+
+def test_ctrl_c_between_tables_keeps_those_that_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is measured of the second: the first is there, charged once, and told again for nothing."""
+    found = several_run.found_cells
+
+    def pressed(call: Any, *more: Any) -> Any:
+        if call.table.name == "orders":
+            signal.raise_signal(signal.SIGINT)
+        return found(call, *more)
+
+    with curator(shop(200)) as holder, monkeypatch.context() as context:
+        context.setattr(several_run, "found_cells", pressed)
+        both = holder.publish(NAMES, epsilon=5)
+        assert list(both.tables) == ["customers"]
+        assert both.content["not_made"] == ["orders", "items"]
+        used = holder.budget.used
+        assert list(holder.publish(NAMES, epsilon=5).tables) == ["customers"]
+        assert holder.budget.used == used
 
 
 def test_rows_of_one_person_under_one_key_stand_above_another_once() -> None:

@@ -59,7 +59,13 @@ def _condition(reader: RuleReader, where: str, name: Any, said: Any, columns: tu
     values = tuple(reader.value(where, value, column.type) for value in plain)
     known = tuple(value for value in values if value is not None)
     if not listed or len(known) != len(plain) or (column.values is not None and not set(known) <= set(declared or ())):
-        reader.fault(where, "it names a value that is not declared", _FIX)
+        other = next((one for one in known if one not in (declared or known)), None)
+        message = "it names a value that is not declared"
+        if other is None or declared is None:
+            reader.fault(where, message, _FIX)
+        else:
+            words = ", ".join(map(_shown, declared[:20])) + (" …" if len(declared) > 20 else "")
+            reader.fault(where, f"{message}: {_shown(other)}", f"name some of {words}")
         return None
     if column.type is None and any(not of_one_kind(value, bound) for value in known for bound in _bounds(column)):
         reader.fault(where, f"a value is of another kind than the bounds of {column.name}", "write it as these are")

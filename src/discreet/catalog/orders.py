@@ -13,6 +13,7 @@ from discreet.catalog.impossible import RuleReader
 from discreet.catalog.model import Orders, PublicTotal, Rules
 from discreet.trusted.ring_a.table import Column, Type, Value
 
+_ALIKE = "declare both alike, or leave it out"
 _FIX = 'write for example orders = [["admitted", "discharged"]]'
 
 
@@ -38,7 +39,8 @@ def orders(reader: RuleReader, where: str, raw: Any, columns: tuple[Column, ...]
     for smaller, larger in pairs:
         words = f"{smaller.name} is before itself" if smaller == larger else apart(smaller, larger)
         if words:
-            reader.fault(where, words, "declare both alike, or leave it out")
+            fix = "take one of these orders out: they lead in a circle" if smaller == larger else _ALIKE
+            reader.fault(where, words, fix)
             return ()
     return tuple((smaller.name, larger.name) for smaller, larger in pairs)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence, Set
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, overload
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 from discreet.catalog.charged_once import secret_file
 from discreet.curator.requests import Requesting
 from discreet.errors import QuestionError, refused
+from discreet.finishing import stopping
 from discreet.ledger import Stored
 from discreet.pricing import named_epsilon
 from discreet.procedures.arguments import with_owners
@@ -593,7 +594,7 @@ class Curator(Requesting):
         turn = Turns(self._declaration.limits.answer_seconds or None, self._turn).one
         showing = progress("publishing") if tell is None else nullcontext(print)
         raised: list[str] = []
-        with showing as bar:
+        with stopping() as came, showing as bar:
             hears = tell or (lambda step: bar(step.step, step.steps))
 
             def told(step: Progress) -> None:
@@ -605,11 +606,18 @@ class Curator(Requesting):
                     raised[:] = [visible(f"tell raised {type(error).__name__}: {str(error)[:200]}".rstrip(": "))]
                     raise
 
+            @contextmanager
+            def step() -> Iterator[None]:
+                if came():
+                    raise KeyboardInterrupt  # between two steps: what was measured is kept
+                with turn():
+                    yield
+
             try:
                 content, charged = carried_out(
                     self._door,
                     opened,
-                    lambda run: make(call, run, turn, told),
+                    lambda run: make(call, run, step, told),
                     analyst=account,
                     question=call.question,
                     key=key,

@@ -160,7 +160,9 @@ def _cuts(along: NumberLine, bins: Any) -> list[Fraction]:
         cuts = [_place(along, cut) for cut in bins]
     except (ValueError, TypeError, AssertionError, OverflowError):
         raise refused("bins", f"a bin of {name} begins at a value that is not of its type", "bins", fix) from None
-    inside = [cut for cut in cuts if along.low < cut <= along.high]
+    inside = [cut for cut in cuts if along.low < cut]
+    if inside and inside[-1] > along.high:
+        raise refused("bins", f"a bin of {name} begins above its max", "bins", "leave it out, or declare a larger max")
     if cuts != sorted(set(cuts)) or len(cuts) > FINE:
         raise refused("bins", f"the bins of {name} are not in ascending order, or are more than {FINE:,}", "bins", fix)
     return inside
@@ -175,4 +177,4 @@ def _place(along: NumberLine, cut: Any) -> Fraction:
 
 def _example(along: NumberLine) -> str:
     middle = along.value(along.low + (along.high - along.low) / 2)
-    return show(middle) if isinstance(middle, Fraction) else str(middle)
+    return show(middle) if isinstance(middle, Fraction) else repr(middle)

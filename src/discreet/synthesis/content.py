@@ -23,6 +23,9 @@ from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Type, Value
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells, rows_of_person
 
+MADE = "_synthetic"
+"""What the name of a file of made rows ends with, behind the table's own."""
+
 CONTINUED = (
     "it continues an earlier release, whose bins and found values it has; what that says of marginals was weighted by "
     "how far today's noisy counts are from it, and no bound rests on it"
@@ -168,7 +171,8 @@ def _bounds(call: Publication, coded: Sequence[ListedCells | Binned], left_out: 
 
 def declaration_of(call: Publication, coding: Coding) -> str:
     """The synthetic table as a public table of a declaration."""
-    lines = [f"[tables.{_key(call.table.name)}]", f"source = {_text(call.table.name + '.csv')}", "public = true"]
+    made = _text(f"{call.table.name}{MADE}.csv")  # never a file of the real rows, which have the table's name
+    lines = [f"[tables.{_key(call.table.name)}]", f"source = {made}", "public = true"]
     lines.append(f"[tables.{_key(call.table.name)}.columns]")
     for one in coding.columns:
         column = one.column

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from discreet.trusted.ring_a.table import Type
 if TYPE_CHECKING:
     import pyarrow
 
+_OWN_NAME = re.compile(r'^(source = ".*?)(?<!_synthetic)\.csv("$)', re.MULTILINE)
 _AT_ONCE = 1 << 14
 """So many rows are Python's own values at a time, where they are written."""
 
@@ -89,8 +91,9 @@ class SyntheticData(ReleaseData):
 
     @property
     def declaration(self) -> str:
-        """A declaration of the synthetic table in TOML, as a public table."""
-        return str(self.holds.more["declaration"])
+        """A declaration of the synthetic table in TOML, as a public table, with its rows in NAME_synthetic.csv."""
+        said = str(self.holds.more["declaration"])
+        return _OWN_NAME.sub(r"\1_synthetic.csv\2", said, count=1)  # earlier versions wrote the table's own name
 
     @functools.cached_property
     def known(self) -> SyntheticTable:

@@ -149,7 +149,7 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
     known, method, rows = table_about_people(declaration, options.table), options.method, options.rows
     hold_of_one_person(known)
     if known.path is not None:
-        hold_work(declaration, with_owners(declaration, known))
+        hold_work(declaration, known.name, with_owners(declaration, known))
     if method not in METHODS:
         raise refused("method", f"method is one of {', '.join(METHODS)}", "method", f'write method="{METHODS[0]}"')
     if rows is not None:

@@ -17,6 +17,7 @@ from discreet.synthesis.data import SyntheticData
 from discreet.synthesis.database import run
 from discreet.synthesis.known import KnownErrors, SyntheticTable, known_errors
 
+_SHOWN = 60
 _DECLARED = "values that were not declared count as NULL, or their rows are left out"
 
 
@@ -40,11 +41,14 @@ class Answer:
 
     def __str__(self) -> str:
         ends = self.intervals or [{} for _ in self.rows]
-        lines_of = zip(self.rows[:60], ends, strict=False)
+        lines_of = zip(self.rows[:_SHOWN], ends, strict=False)
         cells = [self.columns, *([_cell(row[name], one.get(name)) for name in self.columns] for row, one in lines_of)]
         widths = [max(len(row[place]) for row in cells) for place in range(len(self.columns))]
         lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells]
-        return "\n".join([*lines, self.words])
+        more = [f"… {len(self.rows) - _SHOWN:,} more rows"] if len(self.rows) > _SHOWN else []
+        return "\n".join([*lines, *more, self.words])
+
+    __repr__ = __str__
 
 
 def answered(tables: Mapping[str, SyntheticData], question: str) -> Answer:

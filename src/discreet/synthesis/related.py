@@ -20,8 +20,9 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from discreet.catalog import Declaration
+from discreet.catalog.model import MOST_WORK
 from discreet.errors import QuestionError, refused
-from discreet.plan.work import bound
+from discreet.plan.work import STEPS, default_work, work
 from discreet.synthesis.columns import PublishedColumn, hold_of_one_person, published
 from discreet.synthesis.row_before import called
 from discreet.synthesis.sums import Summed, summed_columns
@@ -105,9 +106,16 @@ def number_of_rows(view: Table) -> Aggregate:
     return Aggregate(limited, (Total(TotalKind.ROWS),))
 
 
-def hold_work(declaration: Declaration, view: Table) -> None:
-    """Raises QuestionError where the rows of one person are too much work for the engine."""
-    bound([number_of_rows(view)], view, declaration.limits, list(declaration.tables.values()), _NoPublic())
+def hold_work(declaration: Declaration, name: str, view: Table) -> None:
+    """Raises QuestionError where the rows of one person in the view of a table are too much work for the engine."""
+    rows, steps = work(number_of_rows(view), view, _NoPublic())
+    needed = max(rows, -(-steps // STEPS))
+    most = declaration.limits.work or default_work(list(declaration.tables.values()))
+    if needed > most:
+        fix = f"declare fewer rows_per_person of {name}, or of the tables that it refers to"
+        fix += f"; or write work = {needed} under [engine]" if needed <= MOST_WORK else ""
+        message = f"one person's rows of {name} can take as long as {needed:,} joined rows, more than {most:,}"
+        raise refused("work", message, f"tables.{name}.rows_per_person", fix)
 
 
 class _NoPublic:

@@ -185,7 +185,7 @@ def together(declaration: Declaration, names: Sequence[str]) -> tuple[RelatedTab
     tables = related(declaration, names)
     _needed(declaration, tables)
     for one in tables:
-        hold_work(declaration, one.view)
+        hold_work(declaration, one.table.name, one.view)
     return tables
 
 

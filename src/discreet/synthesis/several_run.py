@@ -50,7 +50,10 @@ def published(call: SeveralPublication, run: Marginals, turn: Turn, tell: Tell) 
     for place, (one, each) in enumerate(zip(call.tables, call.each, strict=True)):
         before = sum(len(other.schedule.singles) + len(other.schedule.rounds) for other in call.each[:place])
         told = _told(tell, before, whole, place, len(call.each))
-        table = _table(one, each, InTurns(run, turn, one.view, one.evenly), made, call, told)
+        try:
+            table = _table(one, each, InTurns(run, turn, one.view, one.evenly), made, call, told)
+        except KeyboardInterrupt:  # before anything was measured of it
+            table = None
         if table is not None:
             made[one.table.name] = table
         if table is None or table.content.more["ended_early"]:
