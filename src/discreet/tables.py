@@ -64,7 +64,7 @@ class Table:
             columns = stated if columns is None else columns
         given = {
             "source": str(source) if isinstance(source, Path) else source,
-            "columns": dict(columns) if isinstance(columns, Mapping) else [columns],
+            "columns": dict(columns) if isinstance(columns, Mapping) else None if columns is None else [columns],
             "person": person,
             "one_row_per_person": one_row_per_person or None,
             "rows_per_person": rows_per_person,
@@ -83,4 +83,4 @@ class Table:
         self.declaration: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
 
     def __repr__(self) -> str:
-        return f"Table with {', '.join(map(str, self.declaration['columns']))}"
+        return f"Table with {', '.join(map(str, self.declaration.get('columns', ['the columns of its source'])))}"

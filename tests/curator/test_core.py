@@ -441,3 +441,15 @@ def test_a_public_table_that_is_not_there_says_so(relation: str, tmp_path: Path)
         assert ask(curator, "SELECT COUNT(*) AS n FROM people") == [{"n": 50}]
         with pytest.raises(DeclarationError, match="cannot be read"):
             curator.ask("SELECT b, COUNT(*) AS n FROM made GROUP BY b")
+
+
+def test_a_public_table_may_name_no_columns(tmp_path: Path) -> None:
+    """Then it has all those of its source; a table about people has to name what may be asked about."""
+    (tmp_path / "wards.csv").write_text("ward,beds\na,1\nb,2\n")
+    frame = pd.DataFrame({"ward": ["a", "b"], "beds": [1, 2]})
+    for source in (tmp_path / "wards.csv", frame):
+        with Curator({"wards": Table(source, public=True)}, epsilon=1) as known:
+            assert [row["ward"] for row in known.ask("SELECT ward, beds FROM wards ORDER BY ward").rows] == ["a", "b"]
+        assert "columns of its source" in repr(Table(source, public=True))
+        with pytest.raises(DeclarationError, match=r"columns: it is missing → write columns="):
+            Curator({"wards": Table(source, one_row_per_person=True)}, epsilon=1)

@@ -214,6 +214,11 @@ def test_what_is_no_release_of_these_columns_is_refused_before_anything_is_charg
     assert second.budget.used == before
 
 
+def test_a_file_of_an_earlier_release_has_to_be_read(second: discreet.Curator) -> None:
+    with pytest.raises(QuestionError, match=r"like=discreet\.published\(\"made\.json\"\)"):
+        second.publish("people", epsilon=1, like="made.json")
+
+
 @pytest.mark.parametrize(
     ("frame", "columns", "more"),
     [

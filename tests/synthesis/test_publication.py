@@ -685,3 +685,13 @@ def test_a_declaration_of_made_rows_never_names_the_real_file() -> None:
     older = release.declaration.replace("people_synthetic.csv", "people.csv")
     before = replace(release, holds=replace(release.holds, more={**release.holds.more, "declaration": older}))
     assert before.declaration == release.declaration
+
+
+def test_a_bound_that_says_nothing_is_not_told_as_a_number() -> None:
+    """Twenty persons with one row, where a hundred rows a person are declared."""
+    frame = pd.DataFrame({"p": range(20), "sex": ["F", "M"] * 10, "well": [True] * 20})
+    table = discreet.Table(frame, person="p", rows_per_person=100, columns={"p": int, "sex": ["F", "M"], "well": bool})
+    with discreet.Curator({"t": table}, epsilon=5, delta=1e-5) as holder:
+        told = repr(holder.publish("t", epsilon=0.5))
+    assert "nothing is known → fewer rows_per_person (a profile tells how many), or a larger epsilon" in told
+    assert "off by at most" not in told

@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from discreet.errors import refused
@@ -54,6 +55,8 @@ class Earlier:
         """The start that a release is. Raises QuestionError where it is none."""
         if not isinstance(release, Synthetic) or release.holds.more.get("together"):
             fix = "give what curator.publish or discreet.published gives of a single table"
+            if isinstance(release, str | Path):
+                fix = f'write like=discreet.published("{visible(str(release))[:80]}")'
             raise refused("like", "only a table that was published by itself is continued", "like", fix)
         more = release.holds.more
         if "start" not in more:

@@ -18,6 +18,8 @@ from discreet.synthesis.query import Answer, answered
 from discreet.texts import visible
 
 _SHOWN = 5
+MOST_OFF = 2.0
+"""No two tables of as many rows are off by a larger part of them in sum: such a bound says nothing."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,9 +75,18 @@ class Synthetic(SyntheticData, Release):
     def _words(self) -> list[str]:
         words = []
         pairs = sorted(one["share"] for one in self.marginals if len(one["columns"]) == 2)
-        if pairs:
-            middle = up(pairs[len(pairs) // 2], 2)
-            words.append(f"pairs of columns: off by at most {middle:.0%} of the rows in sum (the middle bound)")
+        middle = pairs[len(pairs) // 2] if pairs else 0.0
+        if middle >= MOST_OFF:
+            fewer = (
+                "fewer rows_per_person (a profile tells how many), or "
+                if self.holds.more["rows_per_person"] > 1
+                else ""
+            )
+            words.append(
+                f"pairs of columns: the noise is larger than the table, and nothing is known → {fewer}a larger epsilon"
+            )
+        elif pairs:
+            words.append(f"pairs of columns: off by at most {up(middle, 2):.0%} of the rows in sum (the middle bound)")
         words += [f"left out: {name} ({why})" for name, why in self.columns_left_out.items()]
         return words + (["ended early"] if self.holds.more["ended_early"] else [])
 

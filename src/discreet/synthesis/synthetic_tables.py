@@ -6,7 +6,6 @@ import functools
 import hashlib
 import html
 import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from discreet.release.values import finite, up
 from discreet.synthesis.database import write
 from discreet.synthesis.destinations import each, is_database, place
 from discreet.synthesis.query import Answer, answered
-from discreet.synthesis.synthetic import Synthetic
+from discreet.synthesis.synthetic import MOST_OFF, Synthetic
 from discreet.texts import visible
 
 
@@ -143,4 +142,4 @@ class SyntheticTables(Release):
 
 
 def _share(value: float | None) -> str:
-    return "" if value is None else f"{up(value, 3):.1%}" if math.isfinite(value) else "unknown"
+    return "" if value is None else f"{up(value, 3):.1%}" if value < MOST_OFF else "unknown"
