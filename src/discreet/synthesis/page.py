@@ -20,6 +20,8 @@ from discreet.synthesis.packed import unpack
 from discreet.texts import visible
 
 _MOST_BARS = 40
+_DARK = 0.355
+"""Shares above it stand on a ground so dark that white is read better than black: 4.2 : 1 at least on either side."""
 
 
 def page(release: SyntheticData, path: str | Path | None) -> Any:
@@ -102,7 +104,8 @@ def _pairs(figure: Any, release: SyntheticData) -> None:
     for second, first in zip(*np.nonzero(~np.isnan(bounds)), strict=True):
         mark = "•" if together[second, first] else ""
         words = f"{up(bounds[second, first], 2):.0%}{mark}"
-        axis.text(first, second, words, ha="center", va="center", fontsize=6, color="#111111")
+        dark = bounds[second, first] > _DARK
+        axis.text(first, second, words, ha="center", va="center", fontsize=6, color="#ffffff" if dark else "#111111")
     axis.set_xticks(range(len(names)), names, rotation=90, fontsize=7, parse_math=False)
     axis.set_yticks(range(len(names)), names, fontsize=7, parse_math=False)
     axis.set_title("pairs: the part of the rows that may be off, in sum (95 %); • measured together", fontsize=9)
