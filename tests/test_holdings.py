@@ -14,6 +14,7 @@ import pytest
 from discreet import Curator, DeclarationError, EngineError, QuestionError, Table
 from discreet import open as open_declaration
 from discreet.accounting import Pure
+from discreet.holdings import Holdings
 from discreet.ledger import Ledger, Stored
 from face_tools import Command
 
@@ -197,3 +198,25 @@ def test_public_keys_are_of_the_snapshot_that_rows_about_people_are_of(tmp_path:
         (tmp_path / "wards.csv").write_text("ward\na\nz\n")
         curator.refresh("wards")
         assert [row["ward"] for row in curator.ask(by_ward, epsilon=EXACT).rows] == ["a", "z"]
+
+
+def test_public_keys_follow_a_snapshot_that_another_process_takes_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the rows about people and the public tables by themselves."""
+    (tmp_path / "wards.csv").write_text("ward\na\nb\n")
+    wards = Table(tmp_path / "wards.csv", public=True, columns={"ward": str})
+    load = Holdings.load_public
+
+    def late(self: Holdings) -> None:
+        monkeypatch.setattr(Holdings, "load_public", load)
+        (tmp_path / "wards.csv").write_text("ward\na\nz\n")
+        with Curator({"people": people(20), "wards": wards}, epsilon=1e8, ledger=tmp_path / "l") as other:
+            other.refresh("wards")
+        load(self)
+
+    with Curator({"people": people(20), "wards": wards}, epsilon=1e8, ledger=tmp_path / "l") as curator:
+        count(curator, PEOPLE)
+        monkeypatch.setattr(Holdings, "load_public", late)
+        found = curator.ask("SELECT w.ward FROM wards AS w ORDER BY w.ward").rows
+        assert [row["ward"] for row in found] == ["a", "z"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -22,32 +23,41 @@ def finishing() -> Iterator[None]:
 
     Signals come to the main thread alone: in others this does nothing. One that is ignored stays ignored.
     """
-    with _held_back(_SIGNALS):
+    with _held_back(lambda _: True):
         yield
 
 
 @contextmanager
 def stopping() -> Iterator[Callable[[], bool]]:
     """The same of what runs in steps, and stops between two of them when it is told so: gives what says whether a
-    signal came. A Ctrl-C is done with then, and raised no more; other signals are, at the end."""
-    with _held_back((signal.SIGTERM, signal.SIGHUP)) as came:
-        yield lambda: bool(came)
+    signal came. Where that was asked, a Ctrl-C that has no handler of the program's own is done with, and not raised at
+    the end."""
+    asked: list[bool] = []
+    plain = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def stops() -> bool:
+        asked.append(True)
+        return bool(came)
+
+    with _held_back(lambda number: number != signal.SIGINT or not plain or not asked) as came:
+        yield stops
 
 
 @contextmanager
-def _held_back(raised: Collection[int]) -> Iterator[list[int]]:
-    """The signals that came inside: the first one has no effect there, and is `raised` at the end if it is one of
-    these."""
+def _held_back(raised: Callable[[int], bool]) -> Iterator[list[int]]:
+    """The signals that came inside: the first one has no effect there, and is raised at the end if it is to be. A
+    process that is forked inside has what it would have had outside."""
     global _within
     came: list[int] = []
     if _within or threading.current_thread() is not threading.main_thread():
         yield came
         return
     before = {one: signal.getsignal(one) for one in _SIGNALS}
+    owner = os.getpid()
 
     def note(number: int, _: FrameType | None) -> None:
         came.append(number)
-        if len(came) > 1:
+        if len(came) > 1 or os.getpid() != owner:
             restore()
             signal.raise_signal(number)
 
@@ -65,5 +75,13 @@ def _held_back(raised: Collection[int]) -> Iterator[list[int]]:
     finally:
         _within = False
         restore()
-        if len(came) == 1 and came[0] in raised:
+        if len(came) == 1 and os.getpid() == owner and raised(came[0]):
             signal.raise_signal(came[0])
+
+
+def _outside() -> None:
+    global _within
+    _within = False
+
+
+os.register_at_fork(after_in_child=_outside)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -267,21 +267,29 @@ class Holdings:
         """Loads the public tables into their own engine, where it does not hold them. Raises DeclarationError where a
         source cannot be read, or is not what it was: keys from there and rows about people are of one snapshot."""
         with self._loading:
-            tables = [one for one in self._declaration.tables.values() if one.public and one.name not in self._missing]
-            if not all(self._public.has(table.name) for table in tables):
-                self._public.close()
-                salt = self._ledger.salt()
-                rest = [
-                    one for one in tables if not self._public.open(one, salt, self._snapshots[one.name].fingerprint)
-                ]
-                try:
-                    self._public.together(rest)
-                    read = {table.name: self._public.load(table, salt) for table in rest}
-                    _hold(self._snapshots, read, str(self._declaration.file or ""))
-                    self._public.lock()
-                except DeclarationError:
-                    self._public.close()
+            try:
+                self._load_public()
+            except DeclarationError:
+                tables = self._declaration.tables.values()
+                if all(self._current(table) for table in tables if table.name not in self._missing):
                     raise
+                self.load()  # another process has taken new snapshots since
+                self._load_public()
+
+    def _load_public(self) -> None:
+        tables = [one for one in self._declaration.tables.values() if one.public and one.name not in self._missing]
+        if not all(self._public.has(table.name) for table in tables):
+            self._public.close()
+            salt = self._ledger.salt()
+            rest = [one for one in tables if not self._public.open(one, salt, self._snapshots[one.name].fingerprint)]
+            try:
+                self._public.together(rest)
+                read = {table.name: _named(table, partial(self._public.load, table, salt)) for table in rest}
+                _hold(self._snapshots, read, str(self._declaration.file or ""))
+                self._public.lock()
+            except DeclarationError:
+                self._public.close()
+                raise
 
     def close(self) -> None:
         """Ends the engine of the public tables."""
@@ -567,3 +575,11 @@ def _hold(known: Mapping[str, Snapshot], loaded: Mapping[str, str], file: str) -
             faults.append(Fault(f"tables.{name}", message, fix))
     if faults:
         raise DeclarationError(faults, code="changed", file=file)
+
+
+def _named(table: Table, load: Callable[[], str]) -> str:
+    """What `load` gives. A DeclarationError of it names the table."""
+    try:
+        return load()
+    except DeclarationError as error:
+        raise of_table(table, error) from None

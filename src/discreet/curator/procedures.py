@@ -586,6 +586,7 @@ class Curator(Requesting):
         request: str | None,
     ) -> Release:
         """A publication's release: each step in its turn, with its progress shown. `at` is the call at another ε."""
+        from discreet.synthesis.adaptive import EndedEarly
         from discreet.synthesis.content import of_part
         from discreet.synthesis.least_price import too_cheap
         from discreet.synthesis.run import carried_out
@@ -609,15 +610,21 @@ class Curator(Requesting):
             @contextmanager
             def step() -> Iterator[None]:
                 if came():
-                    raise KeyboardInterrupt  # between two steps: what was measured is kept
+                    raise EndedEarly  # between two steps: what was measured is kept
                 with turn():
                     yield
+
+            def made(run: Marginals) -> ReleaseContent:
+                try:
+                    return make(call, run, step, told)
+                except EndedEarly:  # before there was anything to keep
+                    raise KeyboardInterrupt from None
 
             try:
                 content, charged = carried_out(
                     self._door,
                     opened,
-                    lambda run: make(call, run, step, told),
+                    made,
                     analyst=account,
                     question=call.question,
                     key=key,

@@ -10,7 +10,6 @@ has one thread, so nothing is half done when it forks. Server and children end w
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import importlib
 import os
@@ -28,9 +27,6 @@ LARGE = ("pandas",)
 
 CURATOR = 3
 """In a server and its children: the descriptor of the curator's process, which is ready when that has ended."""
-
-_PR_SET_PDEATHSIG = 1
-"""Of prctl(2): the signal that a process gets when its parent ends."""
 
 EVERY = 0.1
 """Seconds: how often a server that still loads its program looks whether the curator's process has ended."""
@@ -139,13 +135,15 @@ def main(curator: int, program: str, large: list[str]) -> None:
             return
         requests, answers, news = descriptors
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # its number is its own until it is told
-        child = os.fork()
+        try:
+            child = os.fork()
+        except OSError:  # there is no room for another process now: nothing is told, and there is no child
+            child = -1
         if child == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
             asking.detach()
             os.setsid()
-            _end_with_server(os.getppid())
             os.dup2(requests, 0)
             os.dup2(answers, 1)
             for descriptor in descriptors:
@@ -155,19 +153,14 @@ def main(curator: int, program: str, large: list[str]) -> None:
             finally:
                 os._exit(1)
         with socket.socket(fileno=news) as told, contextlib.suppress(OSError):
+            if child < 0:
+                raise OSError
             descriptor = os.pidfd_open(child)
             socket.send_fds(told, [child.to_bytes(8, "big")], [descriptor])
             os.close(descriptor)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         os.close(requests)
         os.close(answers)
-
-
-def _end_with_server(server: int) -> None:
-    """Has the system kill this process when the server ends, also where it stands still and looks at nothing."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != server:
-        os._exit(1)  # it has ended already
 
 
 def _end_with_curator(*_: object) -> None:

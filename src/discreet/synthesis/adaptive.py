@@ -214,12 +214,9 @@ def synthesise(
             run.fixed()
             if schedule.method != "workload":
                 run.adapt()
-        except (KeyboardInterrupt, _CallbackFailed):
+        except (EndedEarly, _CallbackFailed):
             complete = False
-        try:
-            model = run.fitted(LAST)
-        except KeyboardInterrupt:
-            complete, model = False, run.fitted(BETWEEN)
+        model = run.fitted(LAST)
         measured = tuple(run.known[len(sure) :])
 
         def made() -> NDArray[np.int64]:
@@ -231,16 +228,17 @@ def synthesise(
                 found = model.sample(min(most_rows, max(least_rows, round(model.total))) if rows is None else rows)
             return found if amend is None else amend(found)
 
-        try:
-            table = made()
-        except KeyboardInterrupt:
-            complete, table = False, made()
+        table = made()
         if draw is not None or least_rows > max(1.0, model.total):
             model = replace(model, total=float(len(table)))
         complete = complete and run.compared(model, table)
         evidence = run.evidence(measured, len(initial))
         log = tuple(run.log)
         return SynthesisResult(model, table, measured, run.workload, log, complete, evidence, run.expected)
+
+
+class EndedEarly(Exception):
+    """No more is to be measured: raised by a `Measurer` in place of its next step."""
 
 
 class _CallbackFailed(Exception):
@@ -363,7 +361,7 @@ class _Run:
         if self.tell is not None:
             try:
                 self.tell(self.log[-1])
-            except Exception as raised:
+            except (Exception, KeyboardInterrupt) as raised:
                 raise _CallbackFailed from raised
 
     def fixed(self) -> None:
@@ -493,7 +491,7 @@ class _Run:
         sigma = self.schedule.distance_sigma
         try:
             found = self.measurer.distances(cliques, counts, sigma)
-        except KeyboardInterrupt:
+        except EndedEarly:
             return False
         for clique, answer, distance in zip(cliques, counts, found, strict=True):
             self.distances[clique] = Distance(answer, int(distance), sigma)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.markov import Clique, Domain, MarginalMeasurement, MarkovRandomField
 from discreet.release.content import ReleaseContent
-from discreet.synthesis.adaptive import Progress, SynthesisResult
+from discreet.synthesis.adaptive import EndedEarly, Progress, SynthesisResult
 from discreet.synthesis.conditional import dependences, drawn
 from discreet.synthesis.content import content, declaration_of
 from discreet.synthesis.decode import drawn_values
@@ -52,7 +52,7 @@ def published(call: SeveralPublication, run: Marginals, turn: Turn, tell: Tell) 
         told = _told(tell, before, whole, place, len(call.each))
         try:
             table = _table(one, each, InTurns(run, turn, one.view, one.evenly), made, call, told)
-        except KeyboardInterrupt:  # before anything was measured of it
+        except EndedEarly:  # before anything was measured of it
             table = None
         if table is not None:
             made[one.table.name] = table
