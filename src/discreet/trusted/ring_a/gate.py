@@ -280,8 +280,8 @@ class Grant(Generic[Opened]):
         outcome = ""
         end: tuple[type[BaseException], tuple[object, ...]] | None = None
         names = _about_people(table.bases)
-        turn = os.getpid(), self._analyst  # in a fork nobody would let go of what another thread holds
-        with door._within(), door._turns.setdefault(turn, threading.Lock()):
+        # of this process: in a forked one nobody would let go of what another thread held
+        with door._within(), door._turns.setdefault((os.getpid(), self._analyst), threading.Lock()):
             if self.reserve_id not in door._open:
                 raise ValueError("this reserve is already settled")
             self._ledger.check(names, self._analyst)

@@ -44,8 +44,7 @@ class PersonHistogram:
         plan = QuestionPlan(self.table.name, Aggregate(self.of.root.child, ()), (), (), ranges=(self.of,))
         if type(self.of.root) is not GroupHistograms or not reads(plan, self.table):
             raise ValueError("the plan does not read this table as it is declared")
-        known = all(type(number) is int for number in self.buckets)
-        if not known or not self.buckets or list(self.buckets) != sorted(set(self.buckets)):
+        if {*map(type, self.buckets)} != {int} or list(self.buckets) != sorted(set(self.buckets)):
             raise ValueError("buckets are whole numbers in order: one that stands twice is told twice")
         return range_loss(self.of, self.mechanism)
 
@@ -75,11 +74,10 @@ class ContributionMeasurement:
     @property
     def loss(self) -> Batch:
         """Raises ValueError where a histogram has none, or reads other tables than these."""
-        known = {base.name: base for base in self.table.bases}
+        known = [replace(base, source=self.table.source) for base in self.table.bases]
         for one in self.histograms:
-            for base in one.table.bases:
-                if base.name not in known or replace(base, source=known[base.name].source) != known[base.name]:
-                    raise ValueError("a histogram reads another table")
+            if not all(replace(base, source=self.table.source) in known for base in one.table.bases):
+                raise ValueError("a histogram reads another table")
         if not self.histograms:
             raise ValueError("there is no histogram to measure")
         return Batch(tuple(one.loss for one in self.histograms))
