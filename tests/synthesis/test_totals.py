@@ -20,7 +20,7 @@ from discreet.catalog import declare
 from discreet.errors import DeclarationError, QuestionError
 from discreet.markov import Domain
 from discreet.markov.margins import Margins
-from discreet.synthesis.adaptive import synthesise
+from discreet.synthesis.adaptive import EndedEarly, synthesise
 from discreet.synthesis.publication import PublishOptions, publication
 from discreet.synthesis.schedule import METHODS
 from discreet.synthesis.totals import FixedTotals
@@ -295,7 +295,7 @@ def test_a_total_in_a_file_is_met_at_a_terminal_and_read_again(tmp_path: Any) ->
 
 def test_where_totals_say_all_an_interrupt_leaves_the_table_of_the_totals(monkeypatch: pytest.MonkeyPatch) -> None:
     def ended(*_: object) -> list[int]:
-        raise KeyboardInterrupt
+        raise EndedEarly
 
     monkeypatch.setattr("discreet.synthesis.run.InTurns.distances", ended)
     columns = {name: {"type": "text", "values": ["a", "b"], "nulls": False} for name in "xy"}
