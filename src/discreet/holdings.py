@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -284,7 +284,12 @@ class Holdings:
             rest = [one for one in tables if not self._public.open(one, salt, self._snapshots[one.name].fingerprint)]
             try:
                 self._public.together(rest)
-                read = {table.name: _named(table, partial(self._public.load, table, salt)) for table in rest}
+                read = dict[str, str]()
+                for table in rest:
+                    try:
+                        read[table.name] = self._public.load(table, salt)
+                    except DeclarationError as error:
+                        raise of_table(table, error) from None
                 _hold(self._snapshots, read, str(self._declaration.file or ""))
                 self._public.lock()
             except DeclarationError:
@@ -575,11 +580,3 @@ def _hold(known: Mapping[str, Snapshot], loaded: Mapping[str, str], file: str) -
             faults.append(Fault(f"tables.{name}", message, fix))
     if faults:
         raise DeclarationError(faults, code="changed", file=file)
-
-
-def _named(table: Table, load: Callable[[], str]) -> str:
-    """What `load` gives. A DeclarationError of it names the table."""
-    try:
-        return load()
-    except DeclarationError as error:
-        raise of_table(table, error) from None

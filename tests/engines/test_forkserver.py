@@ -134,3 +134,16 @@ def test_a_forked_process_leaves_its_parent_s_child_alone(tmp_path: Path, monkey
     number = child.pid
     child.end()
     assert gone(number)
+
+
+def test_a_server_that_cannot_fork_once_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is told of a child that there is not; those that there are live on."""
+    said = "import os, time\nforks = iter([os.fork, None])\nfork = os.fork\n"
+    said += "def full():\n    if next(forks, fork) is None:\n        raise OSError\n    return fork()\n"
+    said += "os.fork = full\ndef main():\n    time.sleep(600)\n"
+    (tmp_path / "full_program.py").write_text(said)
+    monkeypatch.syspath_prepend(tmp_path)
+    first, none, last = (Child("full_program") for _ in range(3))
+    assert [one.lives for one in (first, none, last)] == [True, False, True]
+    for one in (first, none, last):
+        one.end()

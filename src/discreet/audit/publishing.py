@@ -193,12 +193,24 @@ _ALONE: dict[str, Any] = {"method": "independent", "workload": [["column 0"]]}
 PERSON, LIMITED = "who", {"person": "who", "rows_per_person": 1}
 
 
+def _declared(columns: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """A table of which one row of a person counts."""
+    return {"t": {**LIMITED, "columns": {PERSON: {"type": "text"}, **columns}, **more}}
+
+
+def _beside(
+    stage: Stage, declared: Mapping[str, Any], said: Mapping[str, Any], crowd: list[Record], person: list[Record]
+) -> Subject:
+    """A crowd, and its neighbour with the person's rows too."""
+    return Subject(stage, declared, said, ({"t": crowd}, {"t": crowd + person}))
+
+
 def _of_one(stage: Stage, columns: Mapping[str, Any], said: Mapping[str, Any], common: Any, rare: Any) -> Subject:
     """A table of a crowd that has the common value in every column, and of a person who has the rare one."""
-    declared = {"t": {**LIMITED, "columns": {PERSON: {"type": "text"}, **columns}}}
+    declared = _declared(columns)
     crowd = [{PERSON: f"nobody {one}", **dict.fromkeys(columns, common)} for one in range(_CROWD)]
     person = [{PERSON: "somebody", **dict.fromkeys(columns, rare)}] * (1 + OVER)
-    return Subject(stage, declared, said, ({"t": crowd}, {"t": crowd + person}))
+    return _beside(stage, declared, said, crowd, person)
 
 
 def _named(columns: int, kind: Mapping[str, Any]) -> dict[str, Any]:
@@ -213,7 +225,7 @@ def _single(subject: Subject) -> Publication:
 def found_values(stage: Stage, guesses: int) -> GuessedAttack:
     """Values that as many persons share as make it a toss-up whether they are found, and one more."""
     columns = _named(6, {"type": "text"})
-    declared = {"t": {**LIMITED, "columns": {PERSON: {"type": "text"}, **columns}}}
+    declared = _declared(columns)
     said = {"epsilon": 60, **_ALONE}
     call = checked(declared, said)
     assert isinstance(call, Publication)
@@ -223,7 +235,7 @@ def found_values(stage: Stage, guesses: int) -> GuessedAttack:
     shared = dict.fromkeys(columns, RARE)
     crowd = [{PERSON: f"nobody {one}", **shared} for one in range(mechanism.threshold - 1)]
     person = [{PERSON: "somebody", **shared}] * (1 + OVER)
-    subject = Subject(stage, declared, said, ({"t": crowd}, {"t": crowd + person}))
+    subject = _beside(stage, declared, said, crowd, person)
 
     claim = replace(gaussian(mechanism.noise.sigma), delta=float(mechanism.delta))
     return subject.attacked("found values", claim, _shown(columns), guesses, each=len(columns))
@@ -245,7 +257,7 @@ def _shown(columns: Iterable[str], value: str = RARE) -> dict[str, Callable[[Any
 def prefixes(stage: Stage, guesses: int) -> GuessedAttack:
     """First letters that as many rows share as make it a toss-up whether they are told from noise, and one more."""
     columns = _named(6, {"type": "text", "length": 2})
-    declared = {"t": {**LIMITED, "columns": {PERSON: {"type": "text"}, **columns}}}
+    declared = _declared(columns)
     said = {"epsilon": 120, **_ALONE}
     call = checked(declared, said)
     assert isinstance(call, Publication)
@@ -256,7 +268,7 @@ def prefixes(stage: Stage, guesses: int) -> GuessedAttack:
     crowd = [{PERSON: f"nobody {one}", **dict.fromkeys(columns, COMMON[0] + one)} for one in letters]
     crowd += [{PERSON: f"no {one}", **dict.fromkeys(columns, RARE[0] + one)} for one in letters[: told - 1]]
     person = [{PERSON: "somebody", **dict.fromkeys(columns, RARE[0] + "z")}] * (1 + OVER)
-    subject = Subject(stage, declared, said, ({"t": crowd}, {"t": crowd + person}))
+    subject = _beside(stage, declared, said, crowd, person)
 
     ways = _shown(columns, f"{RARE[0]}*")
     return subject.attacked("prefixes", gaussian(call.look_sigma), ways, guesses, each=len(columns))
@@ -266,7 +278,7 @@ def first_looks(stage: Stage, guesses: int) -> GuessedAttack:
     """The first look at each column of numbers: whether the next is finer where as many rows are as make that a
     toss-up, and one more."""
     columns = _named(6, {"type": "integer", "min": 0, "max": 999, "nulls": False})
-    declared = {"t": {**LIMITED, "columns": {PERSON: {"type": "text"}, **columns}}}
+    declared = _declared(columns)
     said = {"epsilon": 120, **_ALONE}
     call = checked(declared, said)
     assert isinstance(call, Publication)
@@ -289,7 +301,7 @@ def first_looks(stage: Stage, guesses: int) -> GuessedAttack:
         for one in range(_CROWD + divided - 1)
     ]
     person = [{PERSON: "somebody", **dict.fromkeys(columns, "900")}] * (1 + OVER)
-    subject = Subject(stage, declared, said, ({"t": crowd}, {"t": crowd + person}))
+    subject = _beside(stage, declared, said, crowd, person)
 
     def seen(release: Mapping[str, Any]) -> Guesses:
         looks = [release["start"]["cells"][name]["look"] for name in columns]
@@ -390,9 +402,7 @@ def _chosen(stage: Stage, guesses: int, name: str, epsilon: int, place: int) -> 
     columns = _named(5 if place else 3, _LISTED)
     first, _, third = list(columns)[:3]
     totals = [{"by": [name], "counts": {COMMON: 10, RARE: 10}} for name in columns]
-    declared = {
-        "t": {**LIMITED, "rows_per_person": 2, "columns": {PERSON: {"type": "text"}, **columns}, "totals": totals}
-    }
+    declared = _declared(columns, rows_per_person=2, totals=totals)
     crowd: list[Record] = []
     for cell, many in np.ndenumerate(_CELLS):
         for one in range(many):
@@ -401,7 +411,7 @@ def _chosen(stage: Stage, guesses: int, name: str, epsilon: int, place: int) -> 
             crowd.append({PERSON: f"nobody {cell} {one}", **values})
     person = [{PERSON: "somebody", **dict.fromkeys(columns, RARE)}] * (2 + OVER)
     said = {"epsilon": epsilon, "method": "mst", "workload": [[first, third]]}
-    subject = Subject(stage, declared, said, ({"t": crowd}, {"t": crowd + person}))
+    subject = _beside(stage, declared, said, crowd, person)
 
     def chosen(release: Mapping[str, Any]) -> Guesses:
         return [release["measured"][place]["columns"] == [first, third]]

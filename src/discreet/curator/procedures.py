@@ -492,7 +492,7 @@ class Curator(Requesting):
         EngineError (the price stays charged), LedgerError.
         """
         from discreet.synthesis.publication import PublishOptions, hold_without_totals, publication
-        from discreet.synthesis.related import neither
+        from discreet.synthesis.related import neither, number_of_rows
         from discreet.synthesis.run import published
         from discreet.synthesis.synthetic import Synthetic
         from discreet.trusted.ring_c.marginals import Declaring
@@ -530,6 +530,8 @@ class Curator(Requesting):
         if part is not None:
             hold_without_totals(call)
         read = with_owners(self._declaration, call.table)
+        if read.relation is not None:
+            self._planner.hold([number_of_rows(read)], read)
         held = one._holdings.held(read)
         key = request_key(call.table, held.numbers, one._kept_under, *call.parts, *declared(*read.bases[1:]))
         opened = Declaring(read, call.declared)

@@ -54,13 +54,11 @@ class Requests:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
-    def write(self, request: bytes) -> int:
+    def write(self, request: bytes) -> None:
         """Writes all of it. Raises OSError where nobody reads any more."""
         left = memoryview(request).cast("B")
-        size = len(left)
         while left:
             left = left[os.write(self._descriptor, left) :]
-        return size
 
     def close(self) -> None:
         """Lets go of the pipe."""

@@ -135,10 +135,11 @@ def main(curator: int, program: str, large: list[str]) -> None:
             return
         requests, answers, news = descriptors
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # its number is its own until it is told
+        child: int | None
         try:
             child = os.fork()
-        except OSError:  # there is no room for another process now: nothing is told, and there is no child
-            child = -1
+        except OSError:
+            child = None  # there is no room for another process now: then nothing is told
         if child == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
@@ -153,11 +154,10 @@ def main(curator: int, program: str, large: list[str]) -> None:
             finally:
                 os._exit(1)
         with socket.socket(fileno=news) as told, contextlib.suppress(OSError):
-            if child < 0:
-                raise OSError
-            descriptor = os.pidfd_open(child)
-            socket.send_fds(told, [child.to_bytes(8, "big")], [descriptor])
-            os.close(descriptor)
+            if child is not None:
+                descriptor = os.pidfd_open(child)
+                socket.send_fds(told, [child.to_bytes(8, "big")], [descriptor])
+                os.close(descriptor)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         os.close(requests)
         os.close(answers)

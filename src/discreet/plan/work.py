@@ -125,6 +125,12 @@ class Side:
         return cost.of(self.seen, self.blocks)
 
 
+def demand(root: Root, table: Table, public: Public) -> tuple[int, int]:
+    """How many rows of one person a plan holds at most, and how many joined rows take as long as its work on them."""
+    rows, steps = work(root, table, public)
+    return rows, max(rows, -(-steps // STEPS))
+
+
 def bound(roots: Sequence[Root], table: Table, limits: EngineLimits, declared: Sequence[Table], public: Public) -> None:
     """Refuses a question of which one person's rows can make more work than is allowed. Raises QuestionError.
 
@@ -132,8 +138,7 @@ def bound(roots: Sequence[Root], table: Table, limits: EngineLimits, declared: S
     """
     most = limits.work or default_work(declared)
     for root in roots:
-        rows, steps = work(root, table, public)
-        needed = max(rows, -(-steps // STEPS))
+        rows, needed = demand(root, table, public)
         if needed <= most:
             continue
         owner = f"have the owner write work = {needed} under [engine]"

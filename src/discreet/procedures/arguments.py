@@ -45,13 +45,15 @@ def epsilon_of(declaration: Declaration, epsilon: Number | None) -> Fraction:
 
 
 def table_about_people(declaration: Declaration, name: object) -> Table:
-    """The declared table of that name, about persons."""
+    """The declared table of that name, each row of it about one person."""
     table = declaration.table(name) if isinstance(name, str) else None
     if table is None:
         known = ", ".join(declaration.tables)
         raise refused("table", "this table is not declared", "table", f"name one of {known}")
     if table.public:
         raise refused("table", "this table is public", "table", "read it directly: it costs nothing")
+    if table.shared:
+        raise refused("table", f"rows of {table.name} are of several persons", "table", "name another table")
     return table
 
 

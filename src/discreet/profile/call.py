@@ -168,8 +168,6 @@ def call(
             raise _refused("there are several tables about people", "table", f"name one of {', '.join(about)}")
         table = about[0]
     known = table_about_people(declaration, table)
-    if known.shared:
-        raise _refused(f"rows of {known.name} are of several persons", "table", "name another table")
     if known.person is None or known.one_row_per_person or known.rows_per_person is None:
         fix = "ask: nothing is left out of one row a person"
         raise _refused("each person has one row here: there is no limit to choose", "table", fix)

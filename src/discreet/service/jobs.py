@@ -358,17 +358,16 @@ class Jobs:
                     number = known.job
                     file.execute("DELETE FROM jobs WHERE job = ?", (number,))
                 begun = (call.steps, this_process(), time.time())
-                attempt = number, *begun[1:]
-                self._running[attempt] = None  # before anybody can see its row
-                undone.callback(self._running.pop, attempt)
                 said = (number, account.name, account.asks_as, name, body, call.kind)
                 about = About(call.tables, call.part)
                 made = Job(*said, about, *begun, ended=False, problem=None, lost=False)
+                self._running[made.attempt] = None  # before anybody can see its row
+                undone.callback(self._running.pop, made.attempt)
                 row = (*said, about.written, *begun)
                 file.execute(f"INSERT INTO jobs ({_COLUMNS}) VALUES (?{', ?' * 9}, 0, NULL)", row)
                 self._forget(file, account.name)
             thread = threading.Thread(target=self._carry_out, args=(made, account, call), daemon=True)
-            self._running[attempt] = thread
+            self._running[made.attempt] = thread
             thread.start()
             undone.pop_all()
         return made

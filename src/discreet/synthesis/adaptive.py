@@ -214,7 +214,7 @@ def synthesise(
             run.fixed()
             if schedule.method != "workload":
                 run.adapt()
-        except (EndedEarly, _CallbackFailed):
+        except EndedEarly:
             complete = False
         model = run.fitted(LAST)
         measured = tuple(run.known[len(sure) :])
@@ -238,11 +238,7 @@ def synthesise(
 
 
 class EndedEarly(Exception):
-    """No more is to be measured: raised by a `Measurer` in place of its next step."""
-
-
-class _CallbackFailed(Exception):
-    """The callback raised an error: measuring stops."""
+    """No more is to be measured: raised by a `Measurer` in place of its next step, and where `tell` raises."""
 
 
 @dataclass
@@ -362,7 +358,7 @@ class _Run:
             try:
                 self.tell(self.log[-1])
             except (Exception, KeyboardInterrupt) as raised:
-                raise _CallbackFailed from raised
+                raise EndedEarly from raised
 
     def fixed(self) -> None:
         """Makes the measurements that do not depend on results: single columns, and the workload for the method

@@ -55,19 +55,12 @@ def publishable(declaration: Declaration) -> dict[str, dict[str, Any]]:
         if table.public:
             continue
         try:
-            hold_of_one_person(table)
             kept, left_out = wanted(table_about_people(declaration, name), None, {}, referred(declaration, name))
         except QuestionError as error:
             found[name] = {"columns": [], "left_out": {}, "why": f"{error.message}; {error.fix}"}
         else:
             found[name] = {"columns": [one.column.name for one in kept], "left_out": left_out, "why": ""}
     return found
-
-
-def hold_of_one_person(table: Table) -> None:
-    """Raises QuestionError where rows of a table may be of several persons."""
-    if table.shared:
-        raise refused("table", f"rows of {table.name} are of several persons", "table", "leave it out")
 
 
 def referred(declaration: Declaration, name: str) -> dict[str, str]:
@@ -98,11 +91,9 @@ def wanted(
             continue
         reason, fix = "its bounds are not declared", f"declare min and max of {column.name}"
         if column.name == table.person:
-            to = table.path and table.path[0]
-            reason, fix = (
-                f"it refers to {to}, by which the person is found" if to else "it names the person",
-                "leave it out",
-            )
+            reason, fix = "it names the person", "leave it out"
+            if table.path is not None:
+                reason = f"it refers to {table.path[0]}, by which the person is found"
         elif alone:
             reason = f"it is a key that rows of {keys[column.name]} refer to, each value of it one person's"
             fix = "leave it out; tables that are published together, by a list of their names, have keys that fit"

@@ -13,6 +13,7 @@ from discreet.release.content import ReleaseContent
 from discreet.release.values import plain
 from discreet.synthesis.adaptive import SynthesisResult
 from discreet.synthesis.cells import NoisyHistogram
+from discreet.synthesis.data import MADE
 from discreet.synthesis.decode import drawn_values, stored
 from discreet.synthesis.orders import Drawn, in_order
 from discreet.synthesis.packed import pack
@@ -22,9 +23,6 @@ from discreet.synthesis.sums import computed
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Type, Value
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells, rows_of_person
-
-MADE = "_synthetic"
-"""What the name of a file of made rows ends with, behind the table's own."""
 
 CONTINUED = (
     "it continues an earlier release, whose bins and found values it has; what that says of marginals was weighted by "

@@ -22,7 +22,10 @@ from discreet.trusted.ring_a.table import Type
 if TYPE_CHECKING:
     import pyarrow
 
-_OWN_NAME = re.compile(r'^(source = ".*?)(?<!_synthetic)\.csv("$)', re.MULTILINE)
+MADE = "_synthetic"
+"""What the name of a file of made rows ends with, behind the table's own."""
+
+_OWN_NAME = re.compile(rf'^(source = ".*?)(?<!{MADE})\.csv("$)', re.MULTILINE)
 _AT_ONCE = 1 << 14
 """So many rows are Python's own values at a time, where they are written."""
 
@@ -93,7 +96,7 @@ class SyntheticData(ReleaseData):
     def declaration(self) -> str:
         """A declaration of the synthetic table in TOML, as a public table, with its rows in NAME_synthetic.csv."""
         said = str(self.holds.more["declaration"])
-        return _OWN_NAME.sub(r"\1_synthetic.csv\2", said, count=1)  # earlier versions wrote the table's own name
+        return _OWN_NAME.sub(rf"\1{MADE}.csv\2", said, count=1)  # earlier versions wrote the table's own name
 
     @functools.cached_property
     def known(self) -> SyntheticTable:

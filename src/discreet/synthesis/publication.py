@@ -27,7 +27,7 @@ from discreet.release.content import Cost
 from discreet.sql import lower
 from discreet.synthesis.adaptive import LIMIT, MOST_ROWS
 from discreet.synthesis.cells import FINE, NoisyHistogram, NumberLine
-from discreet.synthesis.columns import BINS, PublishedColumn, hold_of_one_person, referred, wanted
+from discreet.synthesis.columns import BINS, PublishedColumn, referred, wanted
 from discreet.synthesis.earlier import Earlier
 from discreet.synthesis.orders import order_zeros
 from discreet.synthesis.related import hold_work
@@ -147,7 +147,6 @@ def hold_without_totals(call: Publication) -> None:
 def publication(declaration: Declaration, options: PublishOptions) -> Publication:
     """The checked call. Raises QuestionError; nothing is spent and no row is read."""
     known, method, rows = table_about_people(declaration, options.table), options.method, options.rows
-    hold_of_one_person(known)
     if known.path is not None:
         hold_work(declaration, known.name, with_owners(declaration, known))
     if method not in METHODS:

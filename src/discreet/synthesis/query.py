@@ -21,7 +21,7 @@ _SHOWN = 60
 _DECLARED = "values that were not declared count as NULL, or their rows are left out"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer:
     """An answer of synthetic tables. `within` bounds the sum of the errors of all its counts, in rows, at 95 %;
     None where no bound is known. `intervals` has, for each row, the ends between which the real table's
@@ -29,10 +29,10 @@ class Answer:
     what is covered."""
 
     columns: list[str]
-    rows: list[dict[str, Any]] = field(repr=False)
+    rows: list[dict[str, Any]]
     within: float | None
     words: str
-    intervals: list[dict[str, tuple[float, float]]] = field(default_factory=list, repr=False)
+    intervals: list[dict[str, tuple[float, float]]] = field(default_factory=list)
 
     def as_source(self) -> Any:
         """Refuses: the rows of an answer have no bounds. Raises QuestionError."""

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from discreet.catalog import Declaration
 from discreet.catalog.model import MOST_WORK
 from discreet.errors import QuestionError, refused
-from discreet.plan.work import STEPS, default_work, work
-from discreet.synthesis.columns import PublishedColumn, hold_of_one_person, published
+from discreet.plan.work import default_work, demand
+from discreet.synthesis.columns import PublishedColumn, published
 from discreet.synthesis.row_before import called
 from discreet.synthesis.sums import Summed, summed_columns
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression
@@ -108,8 +108,7 @@ def number_of_rows(view: Table) -> Aggregate:
 
 def hold_work(declaration: Declaration, name: str, view: Table) -> None:
     """Raises QuestionError where the rows of one person in the view of a table are too much work for the engine."""
-    rows, steps = work(number_of_rows(view), view, _NoPublic())
-    needed = max(rows, -(-steps // STEPS))
+    _, needed = demand(number_of_rows(view), view, _NoPublic())
     most = declaration.limits.work or default_work(list(declaration.tables.values()))
     if needed > most:
         fix = f"declare fewer rows_per_person of {name}, or of the tables that it refers to"
@@ -189,7 +188,8 @@ def _tables(declaration: Declaration, names: Sequence[str]) -> list[Table]:
             raise refused("table", f"{table.name} is named twice", "table", "name each table once")
         if table.public:
             raise refused("table", f"{table.name} is public", "table", "leave it out: it can be read directly")
-        hold_of_one_person(table)
+        if table.shared:
+            raise refused("table", f"rows of {table.name} are of several persons", "table", "leave it out")
         found.append(table)
     return found
 
