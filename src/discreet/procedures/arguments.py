@@ -44,14 +44,20 @@ def epsilon_of(declaration: Declaration, epsilon: Number | None) -> Fraction:
     return price_of(declaration, named, "epsilon=0.5")
 
 
-def table_about_people(declaration: Declaration, name: object) -> Table:
-    """The declared table of that name, each row of it about one person."""
+def _not_public(declaration: Declaration, name: object) -> Table:
+    """The declared table of that name, about persons."""
     table = declaration.table(name) if isinstance(name, str) else None
     if table is None:
         known = ", ".join(declaration.tables)
         raise refused("table", "this table is not declared", "table", f"name one of {known}")
     if table.public:
         raise refused("table", "this table is public", "table", "read it directly: it costs nothing")
+    return table
+
+
+def table_about_people(declaration: Declaration, name: object) -> Table:
+    """The declared table of that name, each row of it about one person."""
+    table = _not_public(declaration, name)
     if table.shared:
         raise refused("table", f"rows of {table.name} are of several persons", "table", "name another table")
     return table
@@ -59,7 +65,7 @@ def table_about_people(declaration: Declaration, name: object) -> Table:
 
 def private_table(declaration: Declaration, name: object) -> Table:
     """The declared table of that name, with a column that holds its persons, or a row for each."""
-    table = table_about_people(declaration, name)
+    table = _not_public(declaration, name)
     if table.path is not None:  # the column holds a key of rows, not a person
         raise refused(
             "table", "its persons are found along a foreign key", "table", "name a table with a column that holds them"
