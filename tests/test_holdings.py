@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import polars
 import pytest
 
 from discreet import Curator, DeclarationError, EngineError, QuestionError, Table
@@ -220,3 +221,23 @@ def test_public_keys_follow_a_snapshot_that_another_process_takes_meanwhile(
         monkeypatch.setattr(Holdings, "load_public", late)
         found = curator.ask("SELECT w.ward FROM wards AS w ORDER BY w.ward").rows
         assert [row["ward"] for row in found] == ["a", "z"]
+
+
+def test_keys_that_sources_write_differently_are_refused(tmp_path: Path) -> None:
+    """As texts 1 and 1.0 are no match: no row would be found, and a person with rows in two tables would be two."""
+    for name, column in {"whole": [1, 2], "part": [1.0, 2.0]}.items():
+        polars.DataFrame({"id": column}).write_parquet(tmp_path / f"{name}.parquet")
+
+    def opened(kind: Any, one: str, other: str, **how: Any) -> None:
+        persons = Table(tmp_path / f"{one}.parquet", person="id", one_row_per_person=True, columns={"id": kind})
+        rows = Table(tmp_path / f"{other}.parquet", rows_per_person=2, columns={"id": kind}, **how)
+        Curator({"p": persons, "r": rows}, epsilon=1).close()
+
+    for how in ({"person": "id"}, {"person": "id -> p.id"}):
+        for pair in (("whole", "part"), ("part", "whole")):
+            with pytest.raises(
+                DeclarationError, match=r"tables\.r\.person: id is written like 1.* declare both with one"
+            ):
+                opened(str, *pair, **how)
+            opened(int, *pair, **how)
+        opened(str, "part", "part", **how)

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from discreet.catalog import Declaration, Table
 from discreet.catalog.model import EngineKind, Renews, writable
-from discreet.catalog.sources import checked_types, of_table, together
+from discreet.catalog.sources import Stated, checked_types, of_table, together, told_alike
 from discreet.engines import chosen
 from discreet.engines.protocol import Owned
 from discreet.errors import DeclarationError, EngineError, Fault, LedgerError, QuestionError
@@ -69,7 +69,28 @@ def typed(declaration: Declaration, engine: Owned) -> Declaration:
     if errors:
         whole = [table for table in tables.values() if all(column.type for column in table.columns)]
         raise together([*errors, *unfit(whole, engine)], str(declaration.file or ""))
-    return checked_types(replace(declaration, tables=tables))
+    checked = checked_types(replace(declaration, tables=tables))
+    told_alike(checked, {name: _texts(table, engine) for name, table in _compared(checked).items()})
+    return checked
+
+
+def _compared(declaration: Declaration) -> dict[str, Table]:
+    """The tables whose persons, or keys, are compared with those of another."""
+    tables = {name: table for name, table in declaration.tables.items() if table.person is not None}
+    return tables if len(tables) > 1 else {}
+
+
+def _texts(table: Table, engine: Owned) -> Stated:
+    """What the source states of columns that are declared as texts. Nothing of a CSV file, which holds texts alone, of
+    a table in Python, whose types may depend on rows, or where the source cannot be read: loading tells."""
+    names = [column.name for column in table.columns if column.type is Type.TEXT]
+    if not names or table.source.kind in (SourceKind.CSV, SourceKind.FRAME):
+        return {}
+    try:
+        stated = {one.casefold(): kind for one, kind in engine.types(table.source).items()}
+    except DeclarationError:
+        return {}
+    return {name: stated[name.casefold()] for name in names if name.casefold() in stated}
 
 
 def _without_step(column: Column) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import tomllib
 from decimal import Decimal
 
+import pandas
 import pytest
 
-from discreet import DeclarationError
+from discreet import Curator, DeclarationError, Table
 from discreet.catalog import declare
 
 TABLE = '[tables.t]\nsource = "t.csv"\none_row_per_person = true\n[tables.t.columns]\n'
@@ -141,8 +142,26 @@ FAULTS: list[tuple[str, str, str, str]] = [
     (
         BUDGET + TABLE + "a = { type = 'integer', max = 9223372036854775808 }",
         "tables.t.columns.a.max",
-        "not a valid integer",
-        "write a value of type integer",
+        "an integer must lie between -(2^63-1) and 2^63-1",
+        "write at most 9223372036854775807",
+    ),
+    (
+        BUDGET + TABLE + "a = { type = 'integer', min = -9223372036854775808 }",
+        "tables.t.columns.a.min",
+        "an integer must lie between -(2^63-1) and 2^63-1",
+        "write at least -9223372036854775807",
+    ),
+    (
+        BUDGET + TABLE + "a = { type = 'number', min = -1e308 }",
+        "tables.t.columns.a.min",
+        "a number must lie between -10^300 and 10^300",
+        "write at least -1e300",
+    ),
+    (
+        BUDGET + TABLE + "a = { type = 'number', values = [1, 1e301] }",
+        "tables.t.columns.a.values",
+        "a number must lie between -10^300 and 10^300",
+        "write at most 1e300",
     ),
     (
         BUDGET + TABLE + "a = { type = 'date', min = '2020-01-01' }",
@@ -242,6 +261,36 @@ def test_a_fault_names_key_and_fix(text: str, where: str, message: str, fix: str
     found = faults(text)
     assert found[where][0].startswith(message)
     assert found[where][1].startswith(fix)
+
+
+def test_keys_that_are_referred_to_are_not_clamped() -> None:
+    """Two keys beyond a bound would be one, and lead to two persons."""
+    tables = """
+[tables.t]
+source = 't.csv'
+person = 'o -> u.o'
+rows_per_person = 1
+[tables.t.columns]
+o.type = 'integer'
+[tables.u]
+source = 'u.csv'
+person = 'p'
+rows_per_person = 1
+[tables.u.columns]
+p.type = 'text'
+o = { type = 'integer', min = 0, max = 9 }
+"""
+    assert faults(BUDGET + tables) == {
+        "tables.u.columns.o": ("clamping would make several keys one", "leave out min and max of o")
+    }
+
+
+def test_a_step_has_multiples_within_the_bounds() -> None:
+    """Also where bounds are known: a question counted in such a step, and a table did not."""
+    frame = pandas.DataFrame({"x": [5.0]})
+    column = {"type": "number", "min": 1, "max": 9, "step": 10}
+    with pytest.raises(DeclarationError, match="no multiple of it lies between min and max"):
+        Curator({"t": Table(frame, columns={"x": column}, one_row_per_person=True)}, epsilon=1)
 
 
 def test_a_path_of_keys_ends_at_a_person() -> None:

@@ -56,6 +56,7 @@ from discreet.trusted.ring_a.table import Column, Source, SourceKind, Table, Typ
 MAXIMUM_EPSILON = Fraction(10) ** 30
 MINIMUM_EPSILON = Fraction(1, 10**9)
 _INT64 = 2**63 - 1
+_LARGEST = Fraction(10) ** 300
 
 _SECONDS = {"minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
 _TOP = {"budget", "question", "schema", "tables", "analysts", "ledger", "engine", "service", "streams", "synthesis"}
@@ -605,6 +606,9 @@ class _DeclarationReader:
             self.fault(where, f"{mine.name} is {mine.type}, {written} is {column.type}", fix)
         if table.person == column.name and not table.path and table.one_row_per_person:
             return
+        if column.minimum is not None or column.maximum is not None:
+            fix = f"leave out min and max of {column.name}"
+            self.fault(f"tables.{table.name}.columns.{column.name}", "clamping would make several keys one", fix)
         tables[table.name] = _identified(tables[table.name], column.name)
         tables[name] = replace(tables[name], path=(table.name, column.name))
         if tables[name].one_row_per_person:
@@ -948,11 +952,14 @@ class _DeclarationReader:
             number = self.number(where, raw)
             if number is None:
                 return None
+            if far := _too_far(number, kind):
+                self.fault(where, *far)
+                return None
             whole = int(number) if number.denominator == 1 else None
             if kind is Type.INTEGER or (kind is None and whole is not None and abs(whole) <= _INT64):
-                good, value = whole is not None and abs(whole) <= _INT64, whole if whole is not None else 0
+                good, value = whole is not None, whole if whole is not None else 0
             else:
-                good, value = kind in (Type.NUMBER, None) and abs(number) <= Fraction(10) ** 300, number
+                good, value = kind in (Type.NUMBER, None), number
         if not good:
             fix = f"write a value of type {kind or 'text or number'}"
             if kind in _UNQUOTED:
@@ -963,6 +970,18 @@ class _DeclarationReader:
             self.fault(where, f"not a valid {kind or 'value of a column'}", fix)
             return None
         return value
+
+
+def _too_far(number: Fraction, kind: Type | None) -> tuple[str, str] | None:
+    """What is wrong with a number that is beyond the limits of its type, and what to write; None where it is not, or is
+    none of this type. A column without a declared type may be one of numbers."""
+    if kind is Type.INTEGER and number.denominator == 1 and abs(number) > _INT64:
+        message, most = "an integer must lie between -(2^63-1) and 2^63-1", str(_INT64)
+    elif kind in (Type.NUMBER, None) and abs(number) > _LARGEST:
+        message, most = "a number must lie between -10^300 and 10^300", "1e300"
+    else:
+        return None
+    return message, f"write at most {most}" if number > 0 else f"write at least -{most}"
 
 
 def _identified(table: Table, name: str) -> Table:

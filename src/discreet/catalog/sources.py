@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from discreet.catalog.declare import example_of
 from discreet.catalog.model import Declaration
 from discreet.errors import DeclarationError, Fault
-from discreet.trusted.ring_a.table import Table, Type
+from discreet.trusted.ring_a.table import Column, Table, Type
 
 
 def of_table(table: Table, error: DeclarationError) -> DeclarationError:
@@ -55,6 +56,9 @@ def checked_types(declaration: Declaration) -> Declaration:
                 faults.append(Fault(f"{where}.length", "length is for texts about people", "leave it out"))
             if column.step is not None and column.type is not Type.NUMBER:
                 faults.append(Fault(f"{where}.step", "step is for numbers, and above 0", "leave it out"))
+            elif column.step is not None and _without_multiple(column):
+                fix = "declare a smaller step, or leave it out"
+                faults.append(Fault(f"{where}.step", "no multiple of it lies between min and max", fix))
             ends = [end for end in (column.minimum, column.maximum, *(column.values or ())) if end is not None]
             if ends and not all(_fits(end, str(column.type)) for end in ends):
                 example = example_of(column.type, python=declaration.file is None)
@@ -63,6 +67,52 @@ def checked_types(declaration: Declaration) -> Declaration:
     if faults:
         raise DeclarationError(faults, file=str(declaration.file or ""))
     return declaration
+
+
+Stated = Mapping[str, tuple[Type | None, Fraction | None]]
+"""What a source says of columns that are declared as texts, by their declared names: their types and steps."""
+
+
+def told_alike(declaration: Declaration, stated: Mapping[str, Stated]) -> None:
+    """Raises DeclarationError where keys that are compared, or columns that tell persons in several tables, are
+    declared as texts and are of types that sources write differently: 1 beside 1.0, a day beside its first moment.
+
+    Else no row would be found along such a key, and a person with rows in two tables would be two persons."""
+    tables = declaration.tables
+    persons = [(table, table.person) for table in tables.values() if table.person is not None and table.path is None]
+    compared = [(persons[0], other) for other in persons[1:]]
+    compared += [
+        ((tables[table.path[0]], table.path[1]), (table, table.person))
+        for table in tables.values()
+        if table.person is not None and table.path is not None
+    ]
+    faults = []
+    for (one, its), (other, key) in compared:
+        there, here = (
+            _written(stated.get(name, {}).get(column)) for name, column in ((one.name, its), (other.name, key))
+        )
+        if there is not None and here is not None and there != here:
+            message = f"{key} is written like {here} in its source, and {one.name}.{its} like {there}"
+            fix = "declare both with one type that is not text, as integer or date, or write them alike in the sources"
+            faults.append(Fault(f"tables.{other.name}.person", message, fix))
+    if faults:
+        raise DeclarationError(faults, file=str(declaration.file or ""))
+
+
+def _written(stated: tuple[Type | None, Fraction | None] | None) -> str | None:
+    """What a key of a source looks like as a text; None where nothing is known."""
+    kind, step = stated or (None, None)
+    if kind is Type.NUMBER and step is not None:
+        return "1" if step == 1 else f"1.{'0' * (len(str(step.denominator)) - 1)}"
+    written = {Type.NUMBER: "1.0", Type.INTEGER: "1", Type.DATE: "2026-01-01", Type.TIMESTAMP: "2026-01-01 00:00:00"}
+    return written.get(kind) if kind is not None else None
+
+
+def _without_multiple(column: Column) -> bool:
+    low, high, step = column.minimum, column.maximum, column.step
+    if step is None or not isinstance(low, int | Fraction) or not isinstance(high, int | Fraction):
+        return False
+    return math.ceil(low / step) > math.floor(high / step)
 
 
 def _fits(value: Any, kind: str) -> bool:

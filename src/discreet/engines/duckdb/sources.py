@@ -37,7 +37,7 @@ from discreet.engines.protocol import LOAD_SECONDS, Lost, Stopped
 from discreet.engines.statements import AuxiliaryTable
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.names import table_name
-from discreet.trusted.ring_a.table import Source, SourceKind, Table, Type
+from discreet.trusted.ring_a.table import Column, Source, SourceKind, Table, Type
 
 WORKER = "discreet.engines.duckdb.worker"
 """The child's program."""
@@ -90,7 +90,7 @@ class DuckDBSources:
         be done."""
         if store.kept(table, self._limits):
             return self._kept(table, key, salt)
-        with self.opened(table.source):
+        with self.opened(table.source, table.columns):
             if table.source.kind is SourceKind.CSV:
                 check_gzip(table.source)
             self.prepare(table)
@@ -276,9 +276,10 @@ class DuckDBSources:
             raise store.unwritten(folder) from None
 
     @contextmanager
-    def opened(self, source: Source) -> Iterator[None]:
-        """The child can read the source. Raises DeclarationError where it cannot, or what is read of it fails."""
-        self._open(source)
+    def opened(self, source: Source, columns: Iterable[Column] = ()) -> Iterator[None]:
+        """The child can read the source, of which these are the declared columns. Raises DeclarationError where it
+        cannot, or what is read of it fails."""
+        self._open(source, {column.name.casefold(): column.type for column in columns if column.type is not None})
         try:
             yield
         except Failed:
@@ -303,12 +304,12 @@ class DuckDBSources:
                 raise DeclarationError([fault], code="memory") from None
             self._limited = True
 
-    def _open(self, source: Source) -> None:
+    def _open(self, source: Source, types: Mapping[str, Type]) -> None:
         self._limit()
         try:
             match source.kind:
                 case SourceKind.FRAME:
-                    self.call("frame", _movable(source.frame))
+                    self.call("frame", _movable(source.frame), dict(types))
                 case SourceKind.POSTGRESQL:
                     self.call("server", source.server, environment(), LOAD_SECONDS)
                 case SourceKind.DELTA | SourceKind.ICEBERG:

@@ -12,7 +12,7 @@ import json
 import os
 import resource
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,9 @@ import duckdb
 
 from discreet.engines.answers import answering, dense, told_apart
 from discreet.engines.child import UnreadableSource, held, libraries
+from discreet.engines.duckdb.frames import taken
 from discreet.engines.duckdb.kept import OpenFiles
+from discreet.trusted.ring_a.table import Type
 
 if TYPE_CHECKING:
     from discreet.engines.duckdb.iceberg import IcebergTable
@@ -113,9 +115,9 @@ class DuckDBWorker:
         run(f"SET disabled_optimizers = '{','.join(DISABLED)}'")
         return {}
 
-    def do_frame(self, frame: Any) -> Any:
-        """Takes a table that Python held."""
-        frame, self.stated = _stated(frame)
+    def do_frame(self, frame: Any, types: Mapping[str, Type]) -> Any:
+        """Takes a table that Python held, whose columns have these declared types."""
+        frame, self.stated = taken(frame, types)
         self.names = [str(name) for name in getattr(frame, "column_names", None) or frame.columns]
         self.connection.register("frame", _renamed(frame, self.names, told_apart(self.names)))
         return {}
@@ -481,24 +483,3 @@ def _renamed(frame: Any, old: list[str], new: list[str]) -> Any:
         if hasattr(frame, "rename_columns")
         else frame.rename(dict(zip(old, new, strict=True)))
     )
-
-
-def _stated(frame: Any) -> tuple[Any, dict[str, str | None]]:
-    """A pandas frame that the engine can take, and the types of those columns whose dtype depends on values.
-
-    In pandas one missing value turns a numpy integer into a float, and a boolean into a Python object. So numpy's
-    numbers are all numbers, and columns of Python objects state no type: they become text that a declared type reads.
-    """
-    if type(frame).__module__.partition(".")[0] != "pandas":
-        return frame, {}
-    stated: dict[str, str | None] = {}
-    frame = frame.copy(deep=False)
-    for name, kind in zip(frame.columns, frame.dtypes, strict=True):
-        if not type(kind).__module__.startswith("numpy"):
-            continue  # pandas' own types and Arrow's do not depend on values
-        if kind.kind == "O":
-            frame[name] = frame[name].map(str, na_action="ignore").astype("string")
-            stated[str(name)] = None
-        elif kind.kind in "iuf":
-            stated[str(name)] = "DOUBLE"
-    return frame, stated
