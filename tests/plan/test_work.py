@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
 import time
@@ -274,12 +275,37 @@ def test_the_second_side_of_a_join_about_people_is_never_empty(shop: discreet.Cu
         "SELECT COUNT(*) FROM (SELECT a.id, b.x + 1 AS y FROM v a JOIN v b ON a.id = b.id) WHERE y = 97",
         "SELECT COUNT(*) FROM v b RIGHT JOIN v a ON a.id = b.id AND b.x = 96",
         "SELECT COUNT(*) FROM v WHERE id IN (SELECT id FROM v WHERE x = 96)",
+        "SELECT COUNT(*) FROM items WHERE v = 'a key that no visit has'",
+        "SELECT COUNT(*) FROM items WHERE v >= 'x' AND qty > 8",
     ):
         checked = shop._planner.one_table(text)
         sql = DUCKDB.text(statement(checked.plan.root, checked.table, Salt.of("salt")))
         sides = second_sides(shop, sql)
         assert sides, text
         assert min(sides) >= 1, text
+
+
+def test_items_are_read_whether_or_not_somebody_s_row_has_their_key() -> None:
+    """Along a foreign key, where the key is of each type that nobody's row can have."""
+    for kind, keys, far in (
+        (int, list(range(20)), "777"),
+        (str, [f"k{place}" for place in range(20)], "'z'"),
+        (datetime.date, [datetime.date(2020, 1, 1 + place) for place in range(20)], "DATE '2030-01-01'"),
+    ):
+        orders = pandas.DataFrame({"o": keys, "p": range(20)})
+        items = pandas.DataFrame({"o": keys * 9, "x": [1] * 180})
+        tables = {
+            "orders": discreet.Table(orders, person="p", rows_per_person=3, columns={"o": kind, "p": int}),
+            "items": discreet.Table(
+                items, person="o -> orders.o", rows_per_person=20, columns={"o": kind, "x": (0, 9)}
+            ),
+        }
+        with discreet.Curator(tables, epsilon=10**6, delta=1e-6) as one:
+            text = f"SELECT COUNT(*) FROM items WHERE o >= {far} AND x > 0"
+            checked = one._planner.one_table(text)
+            sql = DUCKDB.text(statement(checked.plan.root, checked.table, Salt.of("salt")))
+            assert second_sides(one, sql) == [21]  # all owners, and nobody
+            assert one.ask("SELECT COUNT(*) AS n FROM items", epsilon=10**5).rows == [{"n": 180}]
 
 
 def test_no_text_is_longer_than_its_bound() -> None:

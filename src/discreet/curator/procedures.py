@@ -597,6 +597,7 @@ class Curator(Requesting):
         turn = Turns(self._declaration.limits.answer_seconds or None, self._turn).one
         showing = progress("publishing") if tell is None else nullcontext(print)
         raised: list[str] = []
+        _ = opened.loss  # it takes a moment, and whoever interrupts that pays nothing
         with stopping() as came, showing as bar:
             hears = tell or (lambda step: bar(step.step, step.steps))
 

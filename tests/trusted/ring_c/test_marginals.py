@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -314,6 +314,37 @@ def test_predictions_that_are_none_are_refused_before_anything_is_used_up(wrong:
             run.distances([("t",)], handed, sigma)
     assert run.select(Fraction(1), [("t",)], [good], [1], [0]) == 0
     assert len(run.distances([("t",)], [good], sigma)) == 1
+
+
+class ChangingColumns(list[str]):
+    """Two columns when it is first read, and one from then on."""
+
+    read = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.read += 1
+        return iter(["t", "i"][: 2 if self.read == 1 else 1])
+
+
+class Curious(np.ndarray):
+    """An array that would be told what it is compared with."""
+
+    told: ClassVar[list[Any]] = []
+
+    def __array_ufunc__(self, function: Any, method: str, *given: Any, **more: Any) -> Any:
+        self.told.append(given)
+        return getattr(function, method)(*map(np.asarray, given), **more)
+
+
+def test_what_is_priced_is_what_is_measured_and_nothing_handed_in_sees_it() -> None:
+    """Columns that change in between were measured against a larger prediction, and moved by more than was charged."""
+    sigma = Fraction(1, 100)
+    run, _ = opened([ROW] * 2, Declared((BoundedRange(Fraction(1)), Gaussian(sigma).loss(4)), EVENT))
+    run.code(coding(declared(2), null=True, other=True, texts=3))
+    prediction = np.zeros((5, 5), np.int64).view(Curious)
+    assert run.select(Fraction(1), [ChangingColumns(["t", "i"])], [prediction], [1], [0]) == 0
+    assert run.distances([ChangingColumns(["t", "i"])], [prediction], sigma) == [2]
+    assert not Curious.told
 
 
 WIDE = st.integers(-(2**63), 2**63 - 1)

@@ -102,12 +102,16 @@ def _base(relation: Base, keep: Keep) -> RelationSelect:
 
 
 def _attributed(relation: Attributed, keep: Keep) -> RelationSelect:
+    """The engine reads the owners whole, as `_joined` has it: a condition on the key stays with the rows, and there is
+    always an owner, under a key that no loaded row has."""
     child, owner = rows_of(relation.child, keep), rows_of(relation.owner, keep)
-    key, target = child.columns("l")[relation.column], owner.columns("o")[relation.target]
+    key, target = child.columns("l")[relation.column], owner.columns()[relation.target]
+    owners = _never_empty(owner, (), relation, [(target, _unheld(child.shape.column(relation.column).type, relation))])
     selected = [named(exp.column(f"c{i}", table="l"), f"c{i}") for i in range(len(child.shape.columns))]
     selected += [named(exp.column(PERSON, table="o"), PERSON), *_ids(child, owner, ("l", "o"))]
     select = exp.select(*selected, copy=False).from_(child.select.subquery("l", copy=False), copy=False)
-    _join(select, owner.select.subquery("o", copy=False), exp.EQ(this=key, expression=target), JoinKind.INNER)
+    met = exp.EQ(this=exp.Case(ifs=[exp.If(this=_there(key.copy()), true=key)]), expression=exp.column("k0", table="o"))
+    _join(select, owners.subquery("o", copy=False), met, JoinKind.INNER)
     return RelationSelect(select, shape(relation), True, child.ids + owner.ids)
 
 
@@ -121,8 +125,7 @@ def several_owners(relation: Attributed) -> exp.Select:
     owner = rows_of(relation.owner, lambda _: None)
     target, person = owner.columns()[relation.target], exp.column(PERSON)
     several = exp.NEQ(this=exp.Min(this=person), expression=exp.Max(this=person.copy()))
-    held = exp.Not(this=exp.Is(this=target, expression=exp.null()))
-    select = exp.select(exp.Literal.number(1)).from_(owner.select.subquery("o")).where(held)
+    select = exp.select(exp.Literal.number(1)).from_(owner.select.subquery("o")).where(_there(target))
     return select.group_by(target.copy()).having(several).limit(1)
 
 
@@ -215,7 +218,7 @@ def _joined(relation: Joined, keep: Keep) -> RelationSelect:
         pairs = [pair for part in conditions if (pair := _compared(part, first, second, start)) is not None]
         known = [part for part, *_ in pairs]
         conditions = tuple(part for part in conditions if part not in inside and part not in known)
-        source = _never_empty(second, inside, relation, [theirs for _, _, theirs in pairs])
+        source = _never_empty(second, inside, relation, [(node, _some(kind)) for _, _, (node, kind) in pairs])
         # whatever was written: only rows of one person may meet
         meeting.append(exp.EQ(this=persons["l"].copy(), expression=persons["r"].copy()))
         for place, (_, comparison, _) in enumerate(pairs):
@@ -243,9 +246,13 @@ def _joined(relation: Joined, keep: Keep) -> RelationSelect:
     select = exp.select(*selected, *ids, copy=False)
     select = select.from_(origin.subquery(start, copy=False), copy=False)
     _join(select, source.subquery(last, copy=False), exp.and_(*meeting, copy=False), kind)
-    if kind is JoinKind.FULL and (nobody := _nobody(relation)) is not None:
+    if kind is JoinKind.FULL and (nobody := _unheld(whole.person_type, relation)) is not None:
         select = select.where(exp.NEQ(this=exp.paren(either.copy()), expression=nobody), copy=False)
     return RelationSelect(select, whole, bool(persons), kinds)
+
+
+def _there(node: exp.Expression) -> exp.Expression:
+    return exp.Not(this=exp.Is(this=node, expression=exp.null()))
 
 
 def _one(value: int) -> exp.Expression:
@@ -279,15 +286,15 @@ def _compared(
     if not isinstance(comparison, exp.Binary):
         return None
     if first.person:
-        there = exp.Not(this=exp.Is(this=exp.column(PERSON, table=start), expression=exp.null()))
-        comparison.set("this", exp.Case(ifs=[exp.If(this=there, true=comparison.this.copy())]))
+        known = _there(exp.column(PERSON, table=start))
+        comparison.set("this", exp.Case(ifs=[exp.If(this=known, true=comparison.this.copy())]))
     return part, comparison, (comparison.expression.copy(), theirs.type)
 
 
 def _of_both(node: exp.Expression, persons: Mapping[str, exp.Expression]) -> exp.Expression:
     """A column of the second side that the engine cannot look at before the sides have met: it would carry a condition
     on it below, and find the side empty. One of the two persons is always there."""
-    known = [exp.Not(this=exp.Is(this=person.copy(), expression=exp.null())) for person in persons.values()]
+    known = [_there(person.copy()) for person in persons.values()]
     return exp.Case(ifs=[exp.If(this=exp.or_(*known, copy=False), true=node.copy())])
 
 
@@ -295,20 +302,21 @@ def _never_empty(
     rows: RelationSelect,
     conditions: Sequence[Expression],
     relation: Relation,
-    compared: Sequence[tuple[exp.Expression, Type]] = (),
+    compared: Sequence[tuple[exp.Expression, exp.Expression | None]] = (),
 ) -> exp.Select:
     """The rows for which the conditions are true, and one of nobody, which meets no row. What is `compared` with the
-    other side is a column of its own, in which nobody's row has a value: the engine leaves rows out that have none."""
+    other side is a column of its own, in which nobody's row has a value: the engine leaves rows out that have none.
+    Where there is no such person or value, the rows alone."""
     keys = [named(node, f"k{place}") for place, (node, _) in enumerate(compared)]
     kept = exp.select(exp.Star(), *keys).from_(rows.select.subquery("s", copy=False), copy=False)
     for condition in conditions:
         kept = kept.where(compiled(condition, rows.columns()), copy=False)
-    nobody = _nobody(relation)
-    if nobody is None:
+    nobody = _unheld(shape(relation).person_type, relation)
+    if nobody is None or any(value is None for _, value in compared):
         return kept
     empty = [named(exp.null(), f"c{place}") for place in range(len(rows.shape.columns))]
     ids = [named(exp.null(), f"r{place}") for place in range(len(rows.ids))]
-    values = [named(_some(type_), f"k{place}") for place, (_, type_) in enumerate(compared)]
+    values = [named(value, f"k{place}") for place, (_, value) in enumerate(compared) if value is not None]
     union = exp.Union(this=kept, expression=exp.select(*empty, named(nobody, PERSON), *ids, *values), distinct=False)
     return exp.select(exp.Star()).from_(union.subquery("u", copy=False), copy=False)
 
@@ -322,18 +330,16 @@ def _some(type_: Type) -> exp.Expression:
     return exp.Literal.number(0) if type_.numeric else cast(exp.Literal.string("2000-01-01"), "DATE")
 
 
-def _nobody(relation: Relation) -> exp.Expression | None:
-    """A person that no row has: a text longer than any id, the integer that is left out when a table is loaded, a date
-    beyond those that are kept. None where there is none: of persons told by a boolean there are two."""
-    kind = shape(relation).person_type
+def _unheld(kind: Type | None, relation: Relation) -> exp.Expression | None:
+    """What no loaded column that identifies holds, so a person that no row has: a text longer than any id, the integer
+    that is left out when a table is loaded, a date beyond those that are kept. None where there is none: of booleans
+    there are two."""
     if kind is Type.TEXT:
         longest = max(column.longest for table in bases(relation) for column in table.columns if column.identifies)
         return exp.Literal.string("x" * (longest + 1))
     written = {Type.INTEGER: (NOBODY, "BIGINT"), Type.DATE: (_LATE, "DATE"), Type.TIMESTAMP: (_LATE, "TIMESTAMP")}
-    if kind not in written:
-        return None
-    text, name = written[kind]
-    return cast(exp.Literal.string(text), name)
+    text, name = written.get(kind, (None, "")) if kind is not None else (None, "")
+    return cast(exp.Literal.string(text), name) if text is not None else None
 
 
 def _per_person(relation: PerPerson, keep: Keep) -> RelationSelect:

@@ -167,15 +167,13 @@ class Marginals:
     ) -> int:
         """The place of a marginal that the predictions miss by much, chosen with noise."""
         weights, penalties = [int(weight) for weight in weights], [int(penalty) for penalty in penalties]
-        now, cliques, predictions = self._now, tuple(cliques), _shaped(self._now, cliques, predictions)
+        now, (columns, predictions) = self._now, _shaped(self._now, cliques, predictions)
         mechanism = ExponentialMechanism(epsilon, now.moved * max(map(abs, weights)))
         self._take(BoundedRange(epsilon), now.table)
 
         def choose() -> int:
-            misses = self._misses(now, cliques, predictions)
-            return mechanism.release(
-                [weight * miss - penalty for weight, miss, penalty in zip(weights, misses, penalties, strict=True)]
-            )
+            scored = zip(weights, self._misses(now, columns, predictions), penalties, strict=True)
+            return mechanism.release([weight * miss - penalty for weight, miss, penalty in scored])
 
         return self._guarded(choose, now.table)
 
@@ -184,9 +182,9 @@ class Marginals:
     ) -> list[int]:
         """By how many rows each prediction is off, added up over its cells, with rounded Gaussian noise."""
         now, noise = replace(self._now, evenly=False), Gaussian(sigma)
-        cliques, predictions = tuple(cliques), _shaped(now, cliques, predictions)
-        self._take(noise.loss(now.moved**2 * len(cliques)), now.table)
-        return self._guarded(lambda: noise.release(self._misses(now, cliques, predictions)), now.table)
+        columns, predictions = _shaped(now, cliques, predictions)
+        self._take(noise.loss(now.moved**2 * len(columns)), now.table)
+        return self._guarded(lambda: noise.release(self._misses(now, columns, predictions)), now.table)
 
     def commit(self, answer: bytes) -> None:
         """Ends the run and stores what it released, durably: before anything else can fail."""
@@ -217,10 +215,9 @@ class Marginals:
         self._ended = ended
         return result
 
-    def _misses(self, now: _Coded, cliques: Sequence[Sequence[str]], predictions: Sequence[Integers]) -> list[int]:
+    def _misses(self, now: _Coded, cliques: Sequence[tuple[str, ...]], predictions: Sequence[Integers]) -> list[int]:
         """The exact ‖marginal − prediction‖₁, in whole numbers, whatever was predicted."""
-        exact = self._marginals(now, [tuple(clique) for clique in cliques])
-        return [_apart(one, other) for one, other in zip(exact, predictions, strict=True)]
+        return [_apart(one, other) for one, other in zip(self._marginals(now, cliques), predictions, strict=True)]
 
     def _marginals(self, now: _Coded, cliques: Sequence[tuple[str, ...]]) -> list[Marginal]:
         """Exact marginals, asked of the engine once each, in portions."""
@@ -263,12 +260,16 @@ class _Coded:
         return UNIT if self.evenly else rows_of_person(self.table)
 
 
-def _shaped(now: _Coded, cliques: Sequence[Sequence[str]], predictions: Sequence[Integers]) -> list[Integers]:
-    """Predictions as marginals of these columns. Raises ValueError or TypeError before anything is used up where they
-    are none: it would be a failure later, of which somebody learns for nothing."""
+def _shaped(
+    now: _Coded, cliques: Sequence[Sequence[str]], predictions: Sequence[Integers]
+) -> tuple[tuple[tuple[str, ...], ...], list[Integers]]:
+    """Columns, and predictions as marginals of them, read once: what is priced is what is measured. Predictions are
+    plain arrays: a subclass would be handed the exact marginal. Raises ValueError or TypeError before anything is used
+    up where they are none: it would be a failure later, of which somebody learns for nothing."""
     assert now.rows is not None, "nothing is coded"
-    shapes = map(now.rows.coding.shape, cliques)
-    return [one.astype(np.int64, casting="safe").reshape(of) for one, of in zip(predictions, shapes, strict=True)]
+    columns, plain = tuple(map(tuple, cliques)), map(np.asarray, predictions)
+    shapes = map(now.rows.coding.shape, columns)
+    return columns, [one.astype(np.int64, casting="safe").reshape(of) for one, of in zip(plain, shapes, strict=True)]
 
 
 def _apart(one: Integers, other: Integers) -> int:
