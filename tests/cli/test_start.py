@@ -234,3 +234,80 @@ def test_what_to_declare_next_is_a_line_that_works(cli: Command, folder: Path) -
     assert 'cost = { type = "number" }' in text
     assert 'day = { type = "date" }' in text
     assert "epsilon = 1\n" in text  # as the form begins with
+
+
+def test_fractions_of_a_column_that_is_an_integer_by_its_range_are_told(cli: Command, folder: Path) -> None:
+    """The range decides the type, and the first rows do not; what they look like is told, and how it is said."""
+    (folder / "a.csv").write_text("cost,age,day\n181.03,54.0,1\n,,2\n12,7,3\n", "utf-8")
+    (folder / "b.csv").write_text("cost,age,day\n181,54,1\n,,2\n12,7,3\n", "utf-8")
+    options = ["--one-row-per-person", "--range", "cost=0:5000", "--range", "age=0:120", "--range", "day=0:9"]
+    said = cli("init", "a.csv", *options, "--json")
+    told = "declared as integers, though the first rows look otherwise: cost → if they are right, say so with"
+    assert (said.code, said.json["told"]) == (0, [f"a.csv: {told} --type cost=number"])
+    assert cli("init", "b.csv", *options, "--json").json["told"] == []
+    one, two = ((folder / f"{name}.toml").read_text("utf-8") for name in "ab")
+    bounded = 'cost = { type = "integer", min = 0, max = 5000 }'
+    assert f'{bounded}    # its first rows look like {{ type = "number", min = …, max = … }}' in one.splitlines()
+    assert bounded in two.splitlines()
+    declared = [discreet.open(folder / f"{name}.toml").tables[name]["columns"] for name in "ab"]
+    assert declared[0] == declared[1]
+    for kind in ("number", "integer"):  # once the owner says the type, nothing more is told
+        said = cli("init", "a.csv", *options, "--type", f"cost={kind}", "-o", f"{kind}.toml", "--json")
+        assert (said.code, said.json["told"]) == (0, [])
+        assert f'cost = {{ type = "{kind}", min = 0, max = 5000 }}\n' in (folder / f"{kind}.toml").read_text("utf-8")
+
+
+def test_what_is_declared_as_texts_and_what_as_integers_is_told_apart(cli: Command, folder: Path) -> None:
+    (folder / "a.csv").write_text("cost;weight;n\n181,03;70,5;1\n", "utf-8")
+    (folder / "b.csv").write_text("x\nword\n", "utf-8")
+    options = ["--one-row-per-person", "--range", "cost=0:5000", "--range", "n=0:9"]
+    texts, integers = cli("init", "a.csv", "b.csv", *options, "--json").json["told"]
+    assert "declared as texts, though the first rows look otherwise: weight → " in texts
+    assert "say so with --type a.weight=number; or with --range" in texts
+    assert "declared as integers, though the first rows look otherwise: cost → " in integers
+    assert integers.endswith("say so with --type a.cost=number")
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        ("621.0", "integer"),
+        ("621.", "integer"),
+        ("-7.00", "integer"),
+        ("621.5", None),  # as integers, 621.5 and 622 would be one person
+        ("12345678901234567890", None),  # as integers, they would be NULL
+    ],
+)
+def test_a_key_that_looks_like_a_number_is_no_number_with_fractions(
+    key: str, kind: str | None, cli: Command, folder: Path
+) -> None:
+    """Columns of persons, and those that a table refers to: what the command says works."""
+    (folder / "people.csv").write_text(f"ID,height\n{key},1.5\n1.0,2\n,1\n", "utf-8")
+    (folder / "visits.csv").write_text(f"Visit,patient\n{key},{key}\n1.0,\n", "utf-8")
+    (folder / "notes.csv").write_text(f"visit\n{key}\n1.0\n", "utf-8")
+    base = ["init", "people.csv", "visits.csv", "notes.csv", "--one-row-per-person", "--person", "people.id"]
+    base += ["--person", "visits.patient -> PEOPLE.Id", "--rows-per-person", "visits=3"]
+    base += ["--person", "notes.visit -> visits.visit", "--rows-per-person", "notes=3"]
+    told = cli(*base, "-o", "one.toml", "--json").json["told"]
+    found = [line.partition("say so with ")[2].partition(";")[0] for line in told]
+    keys = [f"--type people.ID={kind} ", f"--type visits.Visit={kind} --type visits.patient={kind}"]
+    keys += [f"--type notes.visit={kind}"]
+    height = "--type people.height=number"
+    assert found == ([f"{keys[0]}{height}", *keys[1:]] if kind else [height])
+    assert (folder / "one.toml").read_text("utf-8").count('look like { type = "number"') == 1
+    assert cli(*base, *shlex.split(" ".join(found)), "-o", "two.toml").code == 0
+    with curator_of(folder / "two.toml") as curator:
+        assert curator.ask("SELECT COUNT(*) AS n FROM visits", epsilon="1e20").rows == [{"n": 1}]
+
+
+@pytest.mark.parametrize("row", ["patient,x\n621.0,3\n,4\n7.0,5\n", "patient;x\n621,0;3,5\n;4,5\n7,0;5,5\n"])
+def test_a_person_that_looks_like_a_number_is_an_integer(row: str, cli: Command, folder: Path) -> None:
+    """As pandas writes whole numbers beside a missing one; with a decimal comma likewise."""
+    (folder / "a.csv").write_text(row, "utf-8")
+    base = ["init", "a.csv", "--person", "patient", "--rows-per-person", "2", "--range", "x=0:9.0"]
+    (told,) = cli(*base, "-o", "one.toml", "--json").json["told"]
+    assert "say so with --type patient=integer;" in told
+    assert cli(*base, "--type", "patient=integer", "-o", "two.toml", "--json").json["told"] == []
+    with curator_of(folder / "two.toml") as curator:
+        question = "SELECT COUNT(*) AS n FROM a WHERE patient = 621"
+        assert curator.ask(question, epsilon="1e20").rows == [{"n": 1}]

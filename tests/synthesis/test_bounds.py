@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import Counter
 from fractions import Fraction
 from statistics import NormalDist
 
@@ -11,10 +13,10 @@ import pytest
 
 from discreet.markov import Domain, MarginalMeasurement
 from discreet.mechanisms import Gaussian
-from discreet.synthesis import adaptive, candidates
+from discreet.synthesis import adaptive, bounds, candidates
 from discreet.synthesis import schedule as schedules
 from discreet.synthesis.adaptive import synthesise
-from discreet.synthesis.bounds import DISTANCE, MEASURED, Distance, Evidence, largest, norm
+from discreet.synthesis.bounds import DISTANCE, MEASURED, ROWS, Distance, Evidence, largest, norm
 from memory_measurer import Memory, counts, planned
 
 DOMAIN = Domain.of({"a": 4, "b": 3, "c": 3})
@@ -155,3 +157,101 @@ def test_more_measurements_never_bound_worse_than_the_best_of_them_by_much() -> 
     certain = Evidence(DOMAIN, many, 20, 0, shapes, {}).measured(("a", "b"), answer, MEASURED * 0.05)
     assert certain[0] < all_adaptive[0] < one[0]
     assert certain[1] < all_adaptive[1] < one[1]
+
+
+def some_evidence(generator: np.random.Generator) -> Evidence:
+    """Up to 30 measurements of any cliques of four columns, some of merged cells, any number of them certain."""
+    domain = Domain.of({name: int(generator.integers(1, 5)) for name in "abcd"})
+    cliques = [part for size in range(1, 4) for part in itertools.combinations(domain.names, size)]
+    found = []
+    for _ in range(generator.integers(0, 31)):
+        clique = cliques[generator.integers(len(cliques))]
+        merged = tuple(
+            tuple(i // 2 for i in range(n)) if generator.random() < 0.2 else None for n in domain.shape(clique)
+        )
+        shape = [n if one is None else max(one) + 1 for n, one in zip(domain.shape(clique), merged, strict=True)]
+        sigma = Fraction(int(generator.integers(1, 400)), 10)
+        values = generator.integers(-50, 1000, shape)
+        found.append(
+            MarginalMeasurement(clique, values, sigma, merged if generator.random() < 0.5 or any(merged) else ())
+        )
+        found[-1].check(domain)
+    certain = int(generator.integers(0, 1 + len(found) + 3 * (generator.random() < 0.2)))
+    shapes = tuple(one for one in cliques if generator.random() < 0.7)
+    distances = {
+        one: Distance(generator.integers(0, 500, domain.shape(one)), int(generator.integers(-20, 900)), Fraction(9))
+        for one in cliques
+        if generator.random() < 0.3
+    }
+    return Evidence(domain, tuple(found), certain, int(generator.integers(0, 40)), shapes, distances)
+
+
+def plainly(one: Evidence, clique: tuple[str, ...], answer: np.ndarray, miss: float) -> tuple[float, float]:
+    """What `measured` says, each average made anew from its own measurements."""
+    cells = one.domain.cells(clique)
+    sure, more = [], []
+    for place, measured in enumerate(one.measurements):
+        merged = dict(zip(measured.clique, measured.merged or [None] * 4, strict=False))
+        if all(name in merged and merged[name] is None for name in clique):
+            (sure if place < one.certain else more).append(measured)
+    more.sort(key=lambda each: each.values.size * float(each.sigma) ** 2)
+    kinds = {one.domain.cells(shape) for shape in one.shapes if set(clique) <= set(shape)}
+    found = [(math.inf, math.inf)]
+    for count in range(min(8, len(more)) + 1):
+        if not (used := sure + more[:count]):
+            continue
+        part = 0.5 if count == 0 else 0.5**count / 2 / max(1, len(kinds)) ** count
+        share = miss * part / math.comb(max(one.rounds, len(more)), count)
+        repeats = np.array([each.values.size / cells for each in used])
+        variances = repeats * np.array([float(each.sigma) ** 2 for each in used])
+        variance = 1 / (1 / variances).sum()
+        average = np.zeros(one.domain.shape(clique))
+        for each, v in zip(used, variances, strict=True):
+            away = tuple(axis for axis, name in enumerate(each.clique) if name not in clique)
+            average = average + each.values.sum(axis=away) * (variance / v)
+        rounding = math.sqrt((repeats * (variance / variances) ** 2).sum())
+        off = np.abs(average - answer)
+        noise = norm(cells, variance, rounding, share), largest(cells, variance, rounding, share)
+        found.append((off.sum() + noise[0], off.max() + noise[1]))
+    return min(norm_bound for norm_bound, _ in found), min(cell for _, cell in found)
+
+
+def test_running_sums_say_what_averages_made_anew_say() -> None:
+    """40 pieces of evidence, all cliques of each in any order, at one confidence, another, and the first again: equal
+    to 10^−12."""
+    generator = np.random.default_rng(0)
+    sources: Counter[str] = Counter()
+    for _ in range(40):
+        one = some_evidence(generator)
+        cliques = [part for size in range(4) for part in itertools.combinations(one.domain.names, size)]
+        for confidence in (0.95, 0.5, 0.95):
+            miss = 1 - confidence
+            rows, _ = plainly(one, (), np.zeros(()), ROWS * miss)
+            for place in generator.permutation(len(cliques)):
+                clique = cliques[place]
+                answer = generator.integers(0, 1500, one.domain.shape(clique)).astype(float)
+                norm_bound, cell = plainly(one, clique, answer, MEASURED * miss)
+                assert one.measured(clique, answer, MEASURED * miss) == pytest.approx((norm_bound, cell), rel=1e-12)
+                least = min(one.distance(clique, answer, DISTANCE * miss), norm_bound, rows + answer.sum())
+                bound = one.bound(clique, answer, confidence)
+                assert (bound.l1, bound.cell) == pytest.approx((least, min(cell, least)), rel=1e-12)
+                sources[bound.source] += 1
+    assert min(sources[source] for source in ("distance", "measured", "trivial")) > 100
+
+
+def test_each_measurement_is_summed_once_for_each_clique(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where nine averages hold it; and what all cliques need of the number of rows is computed once."""
+    summed: Counter[tuple[MarginalMeasurement, tuple[str, ...]]] = Counter()
+    onto = bounds._onto
+
+    def noted(one: MarginalMeasurement, clique: tuple[str, ...]):
+        summed[one, clique] += 1
+        return onto(one, clique)
+
+    monkeypatch.setattr(bounds, "_onto", noted)
+    many = tuple(MarginalMeasurement(("a", "b"), np.ones((4, 3), np.int64), Fraction(3)) for _ in range(20))
+    evidence = Evidence(DOMAIN, many, 5, 15, (("a", "b"),), {})
+    for clique in (("a",), ("b",), ("a", "b")):
+        evidence.bound(clique, np.ones(DOMAIN.shape(clique)))
+    assert set(summed.values()) == {1}
+    assert len(summed) == 4 * (5 + 8)

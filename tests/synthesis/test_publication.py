@@ -181,7 +181,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"bins": {"born": ["1950-01-01"]}}, "datetime.date(1970, 7, 2)"),
     ({"bins": {"age": "20"}}, "neither a number nor a list"),
     ({"bins": {"age": [20.5]}}, "not of its type"),
-    ({"bins": {"town": 3}}, "no declared bounds"),
+    ({"bins": {"town": 3}}, "town is a text, and bins are for numbers, dates and times → leave it out of bins"),
+    ({"bins": {"score": 3}}, "score has no declared bounds → declare min and max of score"),
     ({"bins": {"other": 3}}, "no declared column"),
     ({"method": "workload"}, "marginals that you name"),
     ({"workload": [["sex", "sex"]]}, "not a valid list of sets"),
@@ -756,6 +757,12 @@ def test_a_declaration_of_made_rows_never_names_the_real_file() -> None:
     older = release.declaration.replace("people_synthetic.csv", "people.csv")
     before = replace(release, holds=replace(release.holds, more={**release.holds.more, "declaration": older}))
     assert before.declaration == release.declaration
+    named = discreet.Table(people(50), one_row_per_person=True, columns={"sex": ["F", "M"]})
+    with discreet.Curator({"t_synthetic": named}, epsilon=9, delta=1e-6) as holder:
+        release = holder.publish("t_synthetic", epsilon=4)
+    older = release.declaration.replace("_synthetic_synthetic.csv", "_synthetic.csv")
+    before = replace(release, holds=replace(release.holds, more={**release.holds.more, "declaration": older}))
+    assert '"t_synthetic_synthetic.csv"' in before.declaration == release.declaration
 
 
 def test_a_bound_that_says_nothing_is_not_told_as_a_number() -> None:

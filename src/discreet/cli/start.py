@@ -77,6 +77,7 @@ def suggest(
             written_column, arrow, target = said.partition("->")
             for table, column in _meant("--person", written_column.strip(), tables):
                 table.person = f"{column} -> {target.strip()}" if arrow else column
+        _keys_seen(tables)
         for option, numbers in (("rows", rows_per_person), ("groups", groups_per_person)):
             for said in numbers:
                 for table, count in _counted(f"--{option}-per-person", said, tables):
@@ -96,34 +97,58 @@ def suggest(
                     message, fix = "its first rows look like dates", f"write --range {column}=1900-01-01:2026-12-31"
                     raise _fault(f"--range {pair}", message, fix)
                 table.ranges[column] = ends
-                table.types[column] = Type.DATE if dates else _range_type(table.types[column], *ends)
-                table.looks.pop(column, None)
+                kind = table.types[column] = Type.DATE if dates else _range_type(table.types[column], *ends)
+                fractions = table.looks.get(column) is Type.NUMBER and not _whole(table.place, column)
+                if kind is not Type.INTEGER or not fractions:
+                    table.looks.pop(column, None)
         for said in public:
             for table, column in _meant("--public", said, tables):
                 table.values[column] = _keys(engine, table.place, column)
     finally:
         engine.close()
     for source, one in zip(sources, tables, strict=True):
-        if told := _looks(one, alone=len(tables) == 1):
+        for told in _looks(one, alone=len(tables) == 1):
             tell(f"{source}: {told}")
     suggested = [_suggested(table, base, one_row_per_person, alone=len(tables) == 1) for table in tables]
     epsilon = _number("--epsilon", epsilon, "write --epsilon 1")
     return _checked(written(suggested, epsilon, _number("--delta", delta, "write --delta 1e-6")), base)
 
 
-def _looks(table: _SourceTable, *, alone: bool) -> str:
-    """What the owner says next of columns that are texts, as long as nobody has said otherwise, and look like more;
-    empty where there is none. Of dates that need their form said first something else is told."""
-    looks = {name: kind for name, kind in table.looks.items() if name not in (table.dated if table.dates else ())}
-    if not looks:
-        return ""
-    names = visible(", ".join(looks))
-    options = [shlex.quote(f"{'' if alone else f'{table.name}.'}{name}={kind}") for name, kind in looks.items()]
-    typed = visible(" ".join(f"--type {option}" for option in options))
-    return (
-        f"declared as texts, though the first rows look otherwise: {names} → if they are right, say so with {typed};"
-        " or with --range COLUMN=MIN:MAX, from what you know and not from the file"
-    )
+def _looks(table: _SourceTable, *, alone: bool) -> Iterator[str]:
+    """What the owner says next of columns that are texts, as long as nobody has said otherwise, and look like more; and
+    of those that are integers by their range, and look like numbers with fractions. Of dates that need their form said
+    first something else is told."""
+    said = "; or with --range COLUMN=MIN:MAX, from what you know and not from the file"
+    dated = table.dated if table.dates else ()
+    for declared, more in ((Type.TEXT, said), (Type.INTEGER, "")):
+        looks = {
+            name: kind for name, kind in table.looks.items() if name not in dated and table.types[name] is declared
+        }
+        if not looks:
+            continue
+        names = visible(", ".join(looks))
+        options = [shlex.quote(f"{'' if alone else f'{table.name}.'}{name}={kind}") for name, kind in looks.items()]
+        typed = visible(" ".join(f"--type {option}" for option in options))
+        yield (
+            f"declared as {declared}s, though the first rows look otherwise: {names} → if they are right, say so with"
+            f" {typed}{more}"
+        )
+
+
+def _keys_seen(tables: Sequence[_SourceTable]) -> None:
+    """No number with fractions identifies a person: columns of persons, and those that they refer to, look like
+    integers where their first rows are whole, as 621.0 is, and like texts where they are not."""
+    keys = set()
+    for table in tables:
+        column, _, target = (table.person or "").partition("->")
+        keys |= {f"{table.name}.{column.strip()}".casefold(), target.strip().casefold()}
+    for table in tables:
+        for name, kind in list(table.looks.items()):
+            if kind is Type.NUMBER and f"{table.name}.{name}".casefold() in keys:
+                if _whole(table.place, name):
+                    table.looks[name] = Type.INTEGER
+                else:
+                    del table.looks[name]
 
 
 def found(sources: Sequence[str], base: Path, tell: Callable[[str], None] = lambda _: None) -> list[Suggested]:
@@ -224,6 +249,15 @@ def _dialect(place: Source, engine: Sources) -> tuple[Source, dict[str, Type]]:
     names = csv_header(place)
     known = zip(names, types, strict=True) if len(names) == len(types) else ()
     return place, {name: kind for name, kind in known if kind not in (None, Type.TEXT)}
+
+
+def _whole(place: Source, column: str) -> bool:
+    """Whether the numbers of a column in a CSV file's first rows are whole, as 621 and 621.0, and none is too large for
+    an integer."""
+    names, *rows = csv_head(place, SNIFFED_ROWS) or [[]]
+    cells = [row[names.index(column)].strip() for row in rows if len(row) == len(names)]
+    written = re.compile(rf"[-+]?\d{{1,18}}({re.escape(place.decimal)}0*)?")
+    return all(written.fullmatch(cell) for cell in cells if cell)
 
 
 _VALUE = re.compile(r"[-+]?\d+([.,]\d+)*|\d{1,4}([./-])\d{1,2}\2\d{1,4}([ T][\d:.]+)?")

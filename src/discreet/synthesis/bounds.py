@@ -31,8 +31,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from statistics import NormalDist
@@ -82,16 +82,16 @@ class Evidence:
     rounds: int
     shapes: tuple[Clique, ...]
     distances: Mapping[Clique, Distance]
+    _rows: dict[float, float] = field(default_factory=dict, init=False, repr=False)
 
     def bound(self, clique: Clique, answer: Floats, confidence: float = 0.95) -> Bound:
         """The bounds of one marginal's answer, each with that confidence."""
         miss = 1 - confidence
         norm_bound, cell = self.measured(clique, answer, MEASURED * miss)
-        rows, _ = self.measured((), np.zeros(()), ROWS * miss)
         found = {
             "distance": self.distance(clique, answer, DISTANCE * miss),
             "measured": norm_bound,
-            "trivial": rows + float(np.abs(answer).sum()),
+            "trivial": self.rows(ROWS * miss) + float(np.abs(answer).sum()),
         }
         source = min(found, key=found.__getitem__)
         return Bound(found[source], min(cell, found[source]), source)
@@ -105,26 +105,52 @@ class Evidence:
         noise = NormalDist().inv_cdf(1 - miss) * float(known.sigma) + 0.5
         return max(0, known.rows) + noise + float(np.abs(answer - known.answer).sum())
 
+    def rows(self, miss: float) -> float:
+        """A bound of the number of rows, the same for every clique."""
+        if miss not in self._rows:
+            self._rows[miss], _ = self.measured((), np.zeros(()), miss)
+        return self._rows[miss]
+
     def measured(self, clique: Clique, answer: Floats, miss: float) -> tuple[float, float]:
         """Bounds of the ℓ1 distance and of the largest cell's; infinite where no measurement holds the clique."""
         cells = max(1, self.domain.cells(clique))
-        sure = [one for one in self.measurements[: self.certain] if _holds(one, clique)]
-        more = [one for one in self.measurements[self.certain :] if _holds(one, clique)]
-        more.sort(key=lambda one: one.values.size * float(one.sigma) ** 2)
+        sure, more = self._holding(clique)
         kinds = len(self._kinds.get(clique, ())) or 1
         best, best_cell = math.inf, math.inf
-        for count in range(min(len(more), _MOST) + 1):
-            used = sure + more[:count]
-            if not used:
-                continue
+        used, least = [*sure, *more[:_MOST]], max(1, len(sure))
+        averages = self._averages(used, least, clique, cells)
+        for count, (average, variance, rounding) in enumerate(averages, least - len(sure)):
             ways = math.log(2) if count == 0 else (1 + count) * math.log(2) + count * math.log(kinds)
             ways += _log_sets(max(self.rounds, len(more)), count)
-            average, variance, rounding = self._average(used, clique, cells)
             share = miss * math.exp(-ways)
             away = np.abs(average - answer)
             best = min(best, float(away.sum()) + norm(cells, variance, rounding, share))
             best_cell = min(best_cell, float(away.max()) + largest(cells, variance, rounding, share))
         return best, best_cell
+
+    def _holding(self, clique: Clique) -> tuple[list[MarginalMeasurement], list[MarginalMeasurement]]:
+        """The measurements that count each cell of the clique separately: those certain from the start, and the others,
+        those of least noise first."""
+        every = set(range(len(self._ordered)))
+        places = sorted(every.intersection(*(self._apart.get(name, ()) for name in clique)))
+        sure = [self._ordered[place] for place in places if place < self.certain]
+        return sure, [self._ordered[place] for place in places[len(sure) :]]
+
+    @cached_property
+    def _ordered(self) -> Sequence[MarginalMeasurement]:
+        """The certain measurements, then the others by their variance in each cell of whatever clique they hold."""
+        more = sorted(self.measurements[self.certain :], key=lambda one: one.values.size * float(one.sigma) ** 2)
+        return [*self.measurements[: self.certain], *more]
+
+    @cached_property
+    def _apart(self) -> Mapping[str, set[int]]:
+        """For each column the places in that order of the measurements that count its cells separately."""
+        found: dict[str, set[int]] = {}
+        for place, one in enumerate(self._ordered):
+            for name, merged in zip(one.clique, one.merged or (None,) * len(one.clique), strict=True):
+                if merged is None:
+                    found.setdefault(name, set()).add(place)
+        return found
 
     @cached_property
     def _kinds(self) -> Mapping[Clique, set[int]]:
@@ -137,17 +163,24 @@ class Evidence:
                     found.setdefault(part, set()).add(cells)
         return found
 
-    def _average(self, used: Sequence[MarginalMeasurement], clique: Clique, cells: int) -> tuple[Floats, float, float]:
-        """The weighted average on the clique, its variance in each cell, and s of its rounding."""
-        repeats = [one.values.size / cells for one in used]
-        variances = [many * float(one.sigma) ** 2 for many, one in zip(repeats, used, strict=True)]
-        variance = 1 / sum(1 / each for each in variances)
-        shape = self.domain.shape(clique)
-        average = sum(
-            (_onto(one, clique) * (variance / v) for one, v in zip(used, variances, strict=True)), np.zeros(shape)
-        )
-        rounding = math.sqrt(sum(k * (variance / v) ** 2 for k, v in zip(repeats, variances, strict=True)))
-        return np.asarray(average), variance, rounding
+    def _averages(
+        self, used: Sequence[MarginalMeasurement], least: int, clique: Clique, cells: int
+    ) -> Iterator[tuple[Floats, float, float]]:
+        """Of the first `least` measurements, of one more, and so on up to all: the weighted average on the clique, its
+        variance in each cell, and s of its rounding.
+
+        With w_t = 1/v_t these are Σ w_t·x_t / Σ w_t, 1 / Σ w_t and √(Σ k_t·w_t²) / Σ w_t: three running sums. That of
+        squares is kept as its root, so that no square is too small or too large for a float.
+        """
+        counts, weights, root = np.zeros(self.domain.shape(clique)), 0.0, 0.0
+        for place, one in enumerate(used, 1):
+            repeats = one.values.size / cells
+            weight = 1 / (repeats * float(one.sigma) ** 2)
+            counts += _onto(one, clique) * weight
+            weights += weight
+            root = math.hypot(root, math.sqrt(repeats) * weight)
+            if place >= least:
+                yield counts / weights, 1 / weights, root / weights
 
 
 def norm(cells: int, variance: float, rounding: float, miss: float) -> float:
@@ -165,12 +198,6 @@ def largest(cells: int, variance: float, rounding: float, miss: float) -> float:
 
 def _log_sets(times: int, count: int) -> float:
     return math.lgamma(times + 1) - math.lgamma(count + 1) - math.lgamma(times - count + 1)
-
-
-def _holds(one: MarginalMeasurement, clique: Clique) -> bool:
-    """Whether the measurement counts each cell of the clique separately."""
-    merged = dict(zip(one.clique, one.merged, strict=True)) if one.merged else {}
-    return set(clique) <= set(one.clique) and all(merged.get(name) is None for name in clique)
 
 
 def _onto(one: MarginalMeasurement, clique: Clique) -> Floats:

@@ -81,14 +81,17 @@ class NumberLine:
 
 
 def line(column: Column) -> NumberLine | None:
-    """The line of a column with bounds; None where it has none."""
+    """The line of a column with bounds; None where it has none. Of numbers that are read as multiples of a step it goes
+    from the lowest to the highest multiple within the bounds, as loaded rows do."""
     if column.type is None or column.minimum is None or column.maximum is None:
         return None
-    unit = column.step if column.type is Type.NUMBER else Fraction(1)
-    if column.type is Type.TIMESTAMP:
-        unit = Fraction(1_000_000)  # whole seconds
-    empty = NumberLine(column, Fraction(0), Fraction(0), unit)
-    return NumberLine(column, empty.place(column.minimum), empty.place(column.maximum), unit)
+    unit = Fraction(1_000_000 if column.type is Type.TIMESTAMP else 1)  # whole seconds
+    if column.type is not Type.NUMBER:
+        return NumberLine(column, place_of(column.minimum), place_of(column.maximum), unit)
+    if column.step is None or column.steps is None:
+        return NumberLine(column, place_of(column.minimum), place_of(column.maximum), None)
+    fewest, most = column.steps
+    return NumberLine(column, fewest * column.step, most * column.step, column.step)
 
 
 @dataclass(frozen=True)

@@ -119,6 +119,9 @@ def published(column: Column, bins: Any = None) -> PublishedColumn | None:
         return PublishedColumn(column, ListedCells(column, column.keys() or (), null=column.nulls))
     along = line(column)
     if along is None:
+        if bins is not None and column.type is Type.TEXT:
+            message = f"{column.name} is a text, and bins are for numbers, dates and times"
+            raise refused("bins", message, "bins", "leave it out of bins")
         if bins is not None:
             raise refused(
                 "bins", f"{column.name} has no declared bounds", "bins", f"declare min and max of {column.name}"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MADE = "_synthetic"
 """What the name of a file of made rows ends with, behind the table's own."""
 
-_OWN_NAME = re.compile(rf'^(source = ".*?)(?<!{MADE})\.csv("$)', re.MULTILINE)
+_SOURCE = re.compile(r'^(source = ".*)\.csv("$)', re.MULTILINE)
 _AT_ONCE = 1 << 14
 """So many rows are Python's own values at a time, where they are written."""
 
@@ -96,7 +96,10 @@ class SyntheticData(ReleaseData):
     def declaration(self) -> str:
         """A declaration of the synthetic table in TOML, as a public table, with its rows in NAME_synthetic.csv."""
         said = str(self.holds.more["declaration"])
-        return _OWN_NAME.sub(rf"\1{MADE}.csv\2", said, count=1)  # earlier versions wrote the table's own name
+        ((name, table),) = tomllib.loads(said)["tables"].items()
+        if table["source"] != f"{name}.csv":
+            return said
+        return _SOURCE.sub(rf"\1{MADE}.csv\2", said, count=1)  # earlier versions wrote the table's own name
 
     @functools.cached_property
     def known(self) -> SyntheticTable:
