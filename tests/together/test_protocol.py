@@ -634,3 +634,24 @@ def test_files_that_are_no_documents_are_refused(tmp_path: Path, content: bytes)
         read(tmp_path / "session.json")
     with pytest.raises(QuestionError):
         read(tmp_path / "missing.json")
+
+
+def test_a_connection_is_let_go_where_the_time_ends_in_a_greeting(keys: dict[str, tuple[str, Path]]) -> None:
+    agreed = session({name: keys[name] for name in NAMES}, seconds=1)
+
+    async def cancelled() -> bool:
+        meeting = Meeting(agreed, "b", keys["b"][1])
+        server = await asyncio.start_server(lambda _, writer: silent.append(writer), "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        greeting = asyncio.create_task(meeting._greet(Link("a", b"", reader, writer)))
+        await asyncio.sleep(0.1)
+        greeting.cancel()
+        await asyncio.gather(greeting, return_exceptions=True)
+        gone = writer.transport.is_closing()
+        for one in (writer, *silent):
+            one.transport.abort()
+        server.close()
+        return gone
+
+    silent: list[asyncio.StreamWriter] = []
+    assert asyncio.run(cancelled())

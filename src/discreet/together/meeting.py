@@ -135,6 +135,9 @@ class Meeting:
         except (PeerGone, TimeoutError):
             await link.close(end=False)
             return False
+        except asyncio.CancelledError:  # the time is over
+            link.drop()
+            raise
         except SessionError as error:
             self._failure = error
             await link.close(end=True)

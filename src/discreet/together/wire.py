@@ -92,12 +92,18 @@ class Link:
 
     async def close(self, *, end: bool) -> None:
         """Says END where the session does, and lets the connection go."""
-        with suppress(PeerGone, OSError, RuntimeError, TimeoutError):
-            async with asyncio.timeout(_GOODBYE):
-                if end:
-                    await self.send(MessageKind.END, b"")
-                self.writer.close()
-                await self.writer.wait_closed()
+        try:
+            with suppress(PeerGone, OSError, RuntimeError, TimeoutError):
+                async with asyncio.timeout(_GOODBYE):
+                    if end:
+                        await self.send(MessageKind.END, b"")
+                    self.writer.close()
+                    await self.writer.wait_closed()
+        finally:
+            self.drop()
+
+    def drop(self) -> None:
+        """Lets the connection go at once, and says nothing."""
         if transport := self.writer.transport:
             transport.abort()
 
