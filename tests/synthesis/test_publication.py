@@ -29,6 +29,7 @@ from discreet.synthesis.content import content
 from discreet.synthesis.publication import PublishOptions, publication
 from discreet.synthesis.schedule import held
 from discreet.trusted.ring_a.curves import mu_of_budget
+from discreet.trusted.ring_c import declared
 from kinds import some
 
 COLUMNS: dict[str, Any] = {
@@ -773,3 +774,24 @@ def test_a_bound_that_says_nothing_is_not_told_as_a_number() -> None:
         told = repr(holder.publish("t", epsilon=0.5))
     assert "nothing is known → fewer rows_per_person (a profile tells how many), or a larger epsilon" in told
     assert "off by at most" not in told
+
+
+def test_an_interrupt_while_the_price_is_computed_is_charged_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the moment that it is reserved the first one waits; what is computed before takes a part of a second."""
+    found, calls, last = declared.gaussian_equivalent, [0], 0
+
+    def interrupted(*given: Any) -> Any:
+        calls[0] += 1
+        if last and calls[0] > last:
+            signal.raise_signal(signal.SIGINT)
+        return found(*given)
+
+    monkeypatch.setattr(declared, "gaussian_equivalent", interrupted)
+    with curator(people(50)) as holder:
+        asked: dict[str, Any] = {"epsilon": 2, "columns": ["sex", "well"]}
+        publication(holder.declaration, PublishOptions(table="people", **asked))
+        last, calls[0] = calls[0], 0  # its steps are found with losses too: the one after these is the price
+        with pytest.raises(KeyboardInterrupt):
+            holder.publish("people", **asked)
+        assert calls == [last + 1]
+        assert [one.kind for one in holder.ledger.entries() if one.loss is not None] == []

@@ -74,8 +74,9 @@ def test_sql_over_several_tables_has_the_bounds_of_their_release(several: Synthe
     assert "±" in str(answer)
     alone = several.ask("SELECT COUNT(*) AS n FROM items WHERE kind IN ('toy', 'food')")
     assert alone.intervals[0]["n"][1] - alone.rows[0]["n"] >= bound(several, "items", "kind")["rows"]
-    without = several.ask("SELECT age, COUNT(*) AS n FROM customers GROUP BY age")
-    assert without.intervals == [{} for _ in without.rows]
+    ages = several.ask("SELECT age, COUNT(*) AS n FROM customers GROUP BY age")  # from 0 to 9, a cell each
+    assert [one.keys() == {"n"} for one in ages.intervals] == [row["age"] is not None for row in ages.rows]
+    assert several.ask("SELECT COUNT(*) AS n FROM customers WHERE age > 3").intervals == [{}]
     with pytest.raises(QuestionError, match="reads another table"):
         several.ask("SELECT * FROM towns")
 
@@ -434,3 +435,18 @@ def public_table(source: str) -> Table:
     columns = {"sex": {"type": "text", "values": ["F", "M"]}}
     raw = {"budget": {"epsilon": 1}, "tables": {"made": {"source": source, "public": True, "columns": columns}}}
     return declare(raw).tables["made"]
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+def test_of_whole_numbers_with_a_cell_each_it_is_known_how_far_counts_are_off(nulls: bool) -> None:
+    """Their bins are as many as there are numbers: nothing falls inside one."""
+    few = {"type": "integer", "min": 0, "max": 3, "nulls": nulls}
+    many = {"type": "integer", "min": 0, "max": 500}
+    frame = pd.DataFrame({"few": [0, 1, 2, 3] * 150, "many": range(600)})
+    table = discreet.Table(frame, one_row_per_person=True, columns={"few": few, "many": many})
+    with discreet.Curator({"t": table}, epsilon=20, delta=1e-6) as holder:
+        release = holder.publish("t", epsilon=10)
+    assert release.known.whole["few"] == {"type": "integer", "values": [0, 1, 2, 3], "nulls": nulls}
+    assert "many" not in release.known.whole
+    answer = release.ask("SELECT few, COUNT(*) AS n FROM t WHERE few IN (1, 2) GROUP BY few ORDER BY few")
+    assert [low <= 150 <= high for one in answer.intervals for low, high in [one["n"]]] == [True, True]

@@ -16,6 +16,7 @@ from discreet.plan.profile import Histogram, Wanted, buckets, most, person_histo
 from discreet.procedures.arguments import columns_of, epsilon_of, table_about_people, with_owners
 from discreet.procedures.run import declared, digest
 from discreet.release.content import Cost, ReleaseContent
+from discreet.release.left_out import rows_read
 from discreet.trusted.ring_a.exact import Number, show
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_b.contributions import ContributionMeasurement
@@ -127,9 +128,12 @@ class ProfileCall:
     def bounds(self) -> tuple[str, ...]:
         """What changes how the numbers may be read."""
         rows = self.table.rows_per_person or 1
-        return (
+        read = (
             f"of {self.name}, rows of a person beyond {rows:,} are left out where it is read",
             "rows without a person are left out",
+        )
+        return (
+            *(read if self.table.relation is None else rows_read(self.table)),
             "each person counts in one bucket; numbers next to a power of two may count beside it",
         )
 

@@ -110,7 +110,7 @@ class LeftOut:
 def of_plan(plan: Plan, table: Table) -> tuple[LeftOut, ...]:
     """What follows from plan and declaration: which rows are read, what of each person counts, what is clamped."""
     telling, own = Telling(plan, table), limits(plan, table)
-    found = [LeftOut("read", words) for words in _read(table, own)]
+    found = [LeftOut("read", words) for words in rows_read(table, own)]
     found += [_of_limit(one, telling, table, plan.chosen) for one in own]
     for name, least, most in plan.chosen.columns if plan.chosen is not None else ():
         words = f"{name} is clamped to [{show(least)}, {show(most)}], {_BY_PROFILE}"
@@ -134,8 +134,8 @@ def of_plan(plan: Plan, table: Table) -> tuple[LeftOut, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _read(table: Table, own: Sequence[Limit]) -> Iterator[str]:
-    """Which rows of the declared tables are there to be counted, and how often."""
+def rows_read(table: Table, own: Sequence[Limit] = ()) -> Iterator[str]:
+    """Which rows of the declared tables are there to be counted, and how often; `own` are the question's limits."""
     for base in table.bases:
         if base.public:
             continue

@@ -6,7 +6,7 @@ import functools
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -105,13 +105,9 @@ class SyntheticData(ReleaseData):
     def known(self) -> SyntheticTable:
         """What is said of the table beside its rows: for files that hold them, and for questions about them."""
         whole = {
-            name: {
-                "type": one["type"],
-                "values": [plain(value) for value in one.get("values", ())],
-                "nulls": "(none)" in self.domain[name],
-            }
+            name: {"type": one["type"], "values": values, "nulls": "(none)" in self.domain[name]}
             for name, one in self._stated.items()
-            if ("values" in one or one["type"] == str(Type.BOOLEAN)) and OTHER not in self.domain.get(name, [OTHER])
+            if (values := self._of_cells(name, one)) is not None
         }
         rounded = abs(self.total - len(self)) <= 0.5  # as many rows as the real table seems to hold
         return SyntheticTable(
@@ -124,6 +120,19 @@ class SyntheticData(ReleaseData):
             dict(self.holds.more.get("refers", {})),
             part=str(self.holds.more.get("part", "")),
         )
+
+    def _of_cells(self, name: str, stated: Mapping[str, Any]) -> list[Any] | None:
+        """The values of a column each of which has a cell by itself; none of a boolean, and None where cells hold more.
+        Of whole numbers with bounds, bins may be as many as there are numbers."""
+        cells = self.domain.get(name, [OTHER])
+        if OTHER in cells:
+            return None
+        if "values" in stated or stated["type"] == str(Type.BOOLEAN):
+            return [plain(value) for value in stated.get("values", ())]
+        bins = len(cells) - ("(none)" in cells)
+        if stated["type"] != str(Type.INTEGER) or bins != stated["max"] - stated["min"] + 1:
+            return None
+        return list(range(stated["min"], stated["max"] + 1))
 
     @functools.cached_property
     def _stated(self) -> dict[str, Any]:
