@@ -4,10 +4,12 @@ from one snapshot is never the answer about another."""
 from __future__ import annotations
 
 import threading
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import polars
 import pytest
@@ -225,8 +227,9 @@ def test_public_keys_follow_a_snapshot_that_another_process_takes_meanwhile(
 
 def test_keys_that_sources_write_differently_are_refused(tmp_path: Path) -> None:
     """As texts 1 and 1.0 are no match: no row would be found, and a person with rows in two tables would be two."""
-    for name, column in {"whole": [1, 2], "part": [1.0, 2.0]}.items():
-        polars.DataFrame({"id": column}).write_parquet(tmp_path / f"{name}.parquet")
+    kinds = {"whole": polars.Int64, "unsigned": polars.UInt64, "part": polars.Float64}
+    for name, dtype in kinds.items():
+        polars.DataFrame({"id": [1, 2]}, {"id": dtype}).write_parquet(tmp_path / f"{name}.parquet")
 
     def opened(kind: Any, one: str, other: str, **how: Any) -> None:
         persons = Table(tmp_path / f"{one}.parquet", person="id", one_row_per_person=True, columns={"id": kind})
@@ -240,4 +243,15 @@ def test_keys_that_sources_write_differently_are_refused(tmp_path: Path) -> None
             ):
                 opened(str, *pair, **how)
             opened(int, *pair, **how)
-        opened(str, "part", "part", **how)
+        for pair in (("part", "part"), ("unsigned", "whole"), ("whole", "unsigned")):  # written alike
+            opened(str, *pair, **how)
+
+
+def test_a_step_that_a_source_states_is_no_fault_of_the_owner(tmp_path: Path) -> None:
+    """Of a DECIMAL(10, 0) all values lie at the bounds, where these hold no whole number."""
+    with duckdb.connect() as engine:
+        engine.execute(f"COPY (SELECT 1::DECIMAL(10, 0) AS x) TO '{tmp_path / 'd.parquet'}'")
+    bounds = {"type": "number", "min": Decimal("0.2"), "max": Decimal("0.8")}
+    table = Table(tmp_path / "d.parquet", columns={"x": bounds}, one_row_per_person=True)
+    with Curator({"t": table}, epsilon=10**6) as one:
+        assert one.ask("SELECT AVG(x) AS m FROM t", epsilon=10**5).rows[0]["m"] == pytest.approx(0.8, abs=0.01)

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from discreet.catalog import Declaration, Table
 from discreet.catalog.model import EngineKind, Renews, writable
-from discreet.catalog.sources import Stated, checked_types, of_table, together, told_alike
+from discreet.catalog.sources import Stated, checked_types, of_table, together, told_alike, without_multiple
 from discreet.engines import chosen
 from discreet.engines.protocol import Owned
 from discreet.errors import DeclarationError, EngineError, Fault, LedgerError, QuestionError
@@ -62,7 +62,8 @@ def typed(declaration: Declaration, engine: Owned) -> Declaration:
                     fix = "leave it out, or name one of: " + ", ".join(list(stated)[:20])
                     faults.append(Fault(where, "the source has no such column", fix))
             column = replace(column, type=kind)
-            columns.append(replace(column, step=step) if _without_step(column) else column)
+            counted = replace(column, step=step) if _without_step(column) else column
+            columns.append(column if without_multiple(counted) and column.step is None else counted)
         tables[name] = replace(table, columns=tuple(columns))
     if faults:
         errors.append(DeclarationError(faults))
@@ -90,7 +91,10 @@ def _texts(table: Table, engine: Owned) -> Stated:
         stated = {one.casefold(): kind for one, kind in engine.types(table.source).items()}
     except DeclarationError:
         return {}
-    return {name: stated[name.casefold()] for name in names if name.casefold() in stated}
+    found = {name: stated[name.casefold()] for name in names if name.casefold() in stated}
+    if table.source.kind is SourceKind.POSTGRESQL:  # a numeric is written as it was stored, with any number of digits
+        found = {name: one for name, one in found.items() if one != (Type.NUMBER, None)}
+    return found
 
 
 def _without_step(column: Column) -> bool:

@@ -56,7 +56,7 @@ def checked_types(declaration: Declaration) -> Declaration:
                 faults.append(Fault(f"{where}.length", "length is for texts about people", "leave it out"))
             if column.step is not None and column.type is not Type.NUMBER:
                 faults.append(Fault(f"{where}.step", "step is for numbers, and above 0", "leave it out"))
-            elif column.step is not None and _without_multiple(column):
+            elif without_multiple(column):
                 fix = "declare a smaller step, or leave it out"
                 faults.append(Fault(f"{where}.step", "no multiple of it lies between min and max", fix))
             ends = [end for end in (column.minimum, column.maximum, *(column.values or ())) if end is not None]
@@ -103,12 +103,13 @@ def _written(stated: tuple[Type | None, Fraction | None] | None) -> str | None:
     """What a key of a source looks like as a text; None where nothing is known."""
     kind, step = stated or (None, None)
     if kind is Type.NUMBER and step is not None:
-        return "1" if step == 1 else f"1.{'0' * (len(str(step.denominator)) - 1)}"
+        return "1" if step >= 1 else f"1.{'0' * (len(str(step.denominator)) - 1)}"
     written = {Type.NUMBER: "1.0", Type.INTEGER: "1", Type.DATE: "2026-01-01", Type.TIMESTAMP: "2026-01-01 00:00:00"}
     return written.get(kind) if kind is not None else None
 
 
-def _without_multiple(column: Column) -> bool:
+def without_multiple(column: Column) -> bool:
+    """Whether no multiple of the column's step lies within its bounds."""
     low, high, step = column.minimum, column.maximum, column.step
     if step is None or not isinstance(low, int | Fraction) or not isinstance(high, int | Fraction):
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import enum
 from fractions import Fraction
 from typing import Any
 
@@ -97,3 +98,90 @@ def test_columns_of_one_name_stay_apart() -> None:
     frame = pandas.DataFrame([[1, 2.5, moment("2020-01-01").as_unit("ns")]] * 2, columns=["x", "x", "x"])
     found, _ = taken(frame, {"x": Type.TEXT})
     assert found.iloc[0].tolist() == [1, "2.5", "2020-01-01 00:00:00"]
+
+
+LONG = [np.int64(2**60 + 1), np.int64(2**63 - 1), np.int64(-(2**63)), np.uint64(2**63 + 5), 2**60 + 3]
+
+
+@pytest.mark.parametrize("kind", list(Type))
+def test_long_whole_numbers_are_exact_as_objects_too(kind: Type) -> None:
+    alone = [loaded(pandas.Series([value]), kind)[0] for value in LONG]
+    assert loaded(pandas.Series(LONG, dtype=object), kind) == alone
+    assert loaded(pandas.Series([*LONG, "odd"], dtype=object), kind)[:-1] == alone
+    if kind is Type.TEXT:
+        assert alone == [repr(str(int(value))) for value in LONG]
+
+
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+@pytest.mark.parametrize("kind", list(Type))
+def test_pandas_own_types_read_a_value_alike_beside_any_other(kind: Type, backend: Any) -> None:
+    """Which of them a column has, `convert_dtypes` chooses by the rows."""
+    for values in ([1, 2, 0], [True, False], [2.0, 1.0], [moment("2020-01-01 00:00:00.5")]):
+        apart = [loaded(pandas.Series([value]), kind)[0] for value in values]
+        for odd in (None, 2.5, 2**40, "odd"):
+            beside = pandas.Series([*values, odd]).convert_dtypes(dtype_backend=backend)
+            assert loaded(beside, kind)[: len(values)] == apart, (values, odd, beside.dtype)
+
+
+@pytest.mark.parametrize("kind", list(Type))
+def test_values_of_odd_classes_are_those_that_they_stand_for(kind: Type) -> None:
+    class Sex(str, enum.Enum):  # noqa: UP042 — its str() is another
+        F = "F"
+
+    class Level(enum.IntEnum):
+        LOW = 1
+
+    pairs: list[tuple[Any, Any]] = [
+        (Sex.F, "F"),
+        (Level.LOW, 1),
+        (np.datetime64("2020-01-01T00:30"), moment("2020-01-01 00:30")),
+        (np.timedelta64(5, "ns"), pandas.Timedelta(5, "ns")),
+        (datetime.timedelta(days=1), pandas.Timedelta("1 day")),
+    ]
+    for odd, plain in pairs:
+        assert loaded(pandas.Series([odd, "odd"], dtype=object), kind)[0] == loaded(pandas.Series([plain]), kind)[0]
+
+
+@pytest.mark.parametrize("kind", list(Type))
+def test_no_value_fails_for_everybody(kind: Type) -> None:
+    class Silent:
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    far = moment(np.datetime64("300000-01-01", "s"))
+    seconds = pandas.Series([far, moment("2020-01-01").as_unit("s")]).astype("datetime64[s]")
+    zoned = pandas.Series(np.array(["290000-01-01", "2020-01-01"], "datetime64[s]")).dt.tz_localize("UTC")
+    for odd in (
+        pandas.Series([far, "x"], dtype=object),
+        pandas.Series([Silent(), "\ud800", np.timedelta64(1, "D"), 1j], dtype=object),
+        pandas.Series([1, 1j]),
+        seconds,
+        zoned,
+        seconds.astype("category"),
+    ):
+        assert len(loaded(odd, kind)) == len(odd)
+    if kind is Type.DATE:
+        assert loaded(pandas.Series([far, "x"], dtype=object), kind)[0] == loaded(pandas.Series([far]), kind)[0]
+
+
+def test_a_frame_of_a_class_of_its_own_is_one_of_pandas() -> None:
+    class Mine(pandas.DataFrame):
+        pass
+
+    columns = {"v": {"type": "text", "values": ["1", "2"]}}
+    for rows in ([1, 1, 2], [1, 1, 2, None]):
+        with Curator({"t": Table(Mine({"v": rows}), columns=columns, one_row_per_person=True)}, epsilon=10**6) as one:
+            counts = one.ask("SELECT v, COUNT(*) AS n FROM t GROUP BY v", epsilon=10**5).rows
+        assert [row["n"] for row in counts[:2]] == [2, 1]
+
+
+def test_what_is_stated_of_categories() -> None:
+    frame = pandas.DataFrame({"b": [True, False], "m": [moment("2020-01-01")] * 2, "i": [1, 2], "t": ["x", "y"]})
+    table = Table(frame.astype("category"), columns=dict.fromkeys("bmit"), one_row_per_person=True)
+    with Curator({"t": table}, epsilon=1) as one:
+        assert [column.type for column in one.declaration.tables["t"].columns] == [
+            "boolean",
+            "timestamp",
+            "number",
+            "text",
+        ]

@@ -326,6 +326,19 @@ class ChangingColumns(list[str]):
         return iter(["t", "i"][: 2 if self.read == 1 else 1])
 
 
+class ChangingName(str):
+    """A name that is another one's in a look-up after the first."""
+
+    asked: ClassVar[list[int]] = []
+
+    def __hash__(self) -> int:
+        self.asked.append(1)
+        return hash("t" if len(self.asked) < 3 else "i")
+
+    def __eq__(self, other: object) -> bool:
+        return other == ("t" if len(self.asked) < 3 else "i")
+
+
 class Curious(np.ndarray):
     """An array that would be told what it is compared with."""
 
@@ -345,6 +358,14 @@ def test_what_is_priced_is_what_is_measured_and_nothing_handed_in_sees_it() -> N
     assert run.select(Fraction(1), [ChangingColumns(["t", "i"])], [prediction], [1], [0]) == 0
     assert run.distances([ChangingColumns(["t", "i"])], [prediction], sigma) == [2]
     assert not Curious.told
+
+
+def test_a_name_is_what_its_letters_say() -> None:
+    sigma = Fraction(1, 100)
+    run, _ = opened([ROW] * 2, Declared((Gaussian(sigma).loss(4),), EVENT))
+    run.code(coding(declared(2), null=True, other=True, texts=3))
+    assert run.distances([(ChangingName("t"),)], [np.zeros(5, np.int64)], sigma) == [2]
+    assert not ChangingName.asked
 
 
 WIDE = st.integers(-(2**63), 2**63 - 1)

@@ -279,7 +279,7 @@ class DuckDBSources:
     def opened(self, source: Source, columns: Iterable[Column] = ()) -> Iterator[None]:
         """The child can read the source, of which these are the declared columns. Raises DeclarationError where it
         cannot, or what is read of it fails."""
-        self._open(source, {column.name.casefold(): column.type for column in columns if column.type is not None})
+        self._open(source, {one.name.casefold(): one.type.value for one in columns if one.type is not None})
         try:
             yield
         except Failed:
@@ -304,7 +304,7 @@ class DuckDBSources:
                 raise DeclarationError([fault], code="memory") from None
             self._limited = True
 
-    def _open(self, source: Source, types: Mapping[str, Type]) -> None:
+    def _open(self, source: Source, types: Mapping[str, str]) -> None:
         self._limit()
         try:
             match source.kind:
@@ -461,8 +461,11 @@ def _refusal(source: Source, word: str) -> DeclarationError:
 
 
 def _movable(frame: Any) -> Any:
-    """A table that can go to another process: one of pandas, polars or pyarrow as it is; what else hands out Arrow's
-    streams, and can do so again, as an Arrow table."""
+    """A table that can go to another process: one of pandas, polars or pyarrow as it is, and of a class that is made of
+    pandas' as that one; what else hands out Arrow's streams, and can do so again, as an Arrow table."""
+    for base in type(frame).__mro__[1:]:
+        if base.__name__ == "DataFrame" and base.__module__.partition(".")[0] == "pandas":
+            return base(frame)
     known = type(frame).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow")
     if known or not hasattr(frame, "__arrow_c_stream__"):
         return frame
@@ -548,6 +551,9 @@ def _type_of(kind: str) -> Type | None:
 
 
 def _step_of(kind: str) -> Fraction | None:
-    """The last digit of an engine's DECIMAL(p, s); None of other types."""
+    """The last digit of an engine's DECIMAL(p, s), and 1 of whole numbers that are too many for ours; None of other
+    types."""
+    if kind.upper() in ("UBIGINT", "HUGEINT"):
+        return Fraction(1)
     found = re.fullmatch(r"DECIMAL\(\d+,\s*(\d+)\)", kind.upper())
     return Fraction(1, 10 ** int(found[1])) if found else None

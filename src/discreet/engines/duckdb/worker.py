@@ -22,7 +22,6 @@ from discreet.engines.answers import answering, dense, told_apart
 from discreet.engines.child import UnreadableSource, held, libraries
 from discreet.engines.duckdb.frames import taken
 from discreet.engines.duckdb.kept import OpenFiles
-from discreet.trusted.ring_a.table import Type
 
 if TYPE_CHECKING:
     from discreet.engines.duckdb.iceberg import IcebergTable
@@ -115,7 +114,7 @@ class DuckDBWorker:
         run(f"SET disabled_optimizers = '{','.join(DISABLED)}'")
         return {}
 
-    def do_frame(self, frame: Any, types: Mapping[str, Type]) -> Any:
+    def do_frame(self, frame: Any, types: Mapping[str, str]) -> Any:
         """Takes a table that Python held, whose columns have these declared types."""
         frame, self.stated = taken(frame, types)
         self.names = [str(name) for name in getattr(frame, "column_names", None) or frame.columns]

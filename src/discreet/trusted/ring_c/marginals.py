@@ -167,7 +167,7 @@ class Marginals:
     ) -> int:
         """The place of a marginal that the predictions miss by much, chosen with noise."""
         weights, penalties = [int(weight) for weight in weights], [int(penalty) for penalty in penalties]
-        now, (columns, predictions) = self._now, _shaped(self._now, cliques, predictions)
+        columns, predictions = _shaped(now := self._now, cliques, predictions)
         mechanism = ExponentialMechanism(epsilon, now.moved * max(map(abs, weights)))
         self._take(BoundedRange(epsilon), now.table)
 
@@ -267,7 +267,7 @@ def _shaped(
     plain arrays: a subclass would be handed the exact marginal. Raises ValueError or TypeError before anything is used
     up where they are none: it would be a failure later, of which somebody learns for nothing."""
     assert now.rows is not None, "nothing is coded"
-    columns, plain = tuple(map(tuple, cliques)), map(np.asarray, predictions)
+    columns, plain = tuple(tuple(map(str.__str__, one)) for one in cliques), map(np.asarray, predictions)
     shapes = map(now.rows.coding.shape, columns)
     return columns, [one.astype(np.int64, casting="safe").reshape(of) for one, of in zip(plain, shapes, strict=True)]
 
