@@ -30,7 +30,7 @@ def child() -> Iterator[EngineProcess]:
     """A child with a table, locked as the curator locks it."""
     process = EngineProcess(WORKER)
     process.call("limit", 2, seconds=300)
-    process.call("frame", frame(declaration({"one_row_per_person": True}).tables["t"], ROWS), seconds=300)
+    process.call("frame", frame(declaration({"one_row_per_person": True}).tables["t"], ROWS), {}, seconds=300)
     process.call("load", ["CREATE TABLE t AS SELECT * FROM frame"], "SELECT count(*) FROM t", b"", seconds=300)
     process.call("forget", seconds=300)
     process.call("lock", seconds=300)
