@@ -551,8 +551,8 @@ def _type_of(kind: str) -> Type | None:
 
 
 def _step_of(kind: str) -> Fraction | None:
-    """The last digit of an engine's DECIMAL(p, s), and 1 of whole numbers that are too many for ours; None of other
-    types."""
+    """The last digit of an engine's DECIMAL(p, s), and 1 of whole numbers that may be too large for ours; None of
+    other types."""
     if kind.upper() in ("UBIGINT", "HUGEINT"):
         return Fraction(1)
     found = re.fullmatch(r"DECIMAL\(\d+,\s*(\d+)\)", kind.upper())
