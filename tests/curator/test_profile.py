@@ -15,6 +15,7 @@ from discreet.plan.left_out import limits
 from discreet.plan.measurement import Price
 from discreet.plan.profile import Histogram, Profile, Wanted
 from discreet.release.chosen_limits import at_best_limits
+from limited_tools import clause
 
 PERSONS = 400
 COUNT = "SELECT COUNT(*) AS n FROM t"
@@ -246,6 +247,21 @@ def test_persons_who_are_found_along_a_key() -> None:
         for said in ({"keys": [["zz"]]}, {"columns": ["kind"]}, {"table": "customers"}):
             with pytest.raises(QuestionError):
                 shop.profile(**{"table": "items", "epsilon": 1, **said})
+
+
+def test_questions_along_a_key_have_the_limits_that_a_profile_makes_best() -> None:
+    count = "SELECT kind, COUNT(*) AS n FROM items GROUP BY kind"
+    with related_tables.curator(related_tables.shop(1500), orders=10, items=60, epsilon=1000) as shop:
+        before = shop.explain(count, epsilon=1)
+        shop.profile("items", epsilon=50, keys=[["kind"]])
+        after, release = shop.explain(count, epsilon=1), shop.ask(count, epsilon=1)
+        (rows,) = [one.limit for one in release.left_out if one.what == "rows"]
+        assert rows < 20  # a customer has at most 15
+        assert after.expected_error["n"] < before.expected_error["n"] / 3
+        assert (
+            release.loss
+            == shop.ask(clause(f"max_rows_contributed = {rows}", count.removeprefix("SELECT ")), epsilon=1).loss
+        )
 
 
 def test_rows_of_several_persons_have_no_profile() -> None:

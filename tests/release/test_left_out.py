@@ -10,8 +10,11 @@ import pytest
 
 pytest.importorskip("pandas")
 
+import pandas
+
 import discreet
 import limited_tools as tools
+import related_tables
 from discreet.release.content import FREE, ReleaseContent
 from limited_tools import NOTHING, clause, number
 
@@ -122,6 +125,43 @@ def test_public_tables_beside_one_table_change_nothing(curator: discreet.Curator
         missing = sum(row["n"] for row in whole.rows) - sum(row["n"] for row in release.rows)
         assert 0 < missing <= number(release, "n").at_most
         assert number(release, "n").persons  # limited after everything else: each person above adds exactly 4
+
+
+def test_limits_along_keys_keep_the_share_that_is_said() -> None:
+    """Each customer has 20 items of which 8 count as declared, each customer of the second kind in two copies, as the
+    order stands there twice: the share is then just what a limit keeps of a count of rows, and what is missing no more
+    than is said; the questions read items, and items beside a public table."""
+    people = [(f"c{one}", "FM"[one % 2], one % 10) for one in range(40)]
+    orders = [(10 * one + order, f"c{one}", "web") for one in range(40) for order in range(4)]
+    orders += [one for one in orders if int(one[1][1:]) % 2]
+    items = [
+        (number, kind) for number, _, _ in dict.fromkeys(orders) for kind in ("book", "toy", "toy", "food", "food")
+    ]
+    tables = related_tables.frames(people, orders, items)
+    said = related_tables.said(orders=10, items=8)
+    kinds = pandas.DataFrame({"name": ["book", "toy"], "price": [1, 2]})
+    sources = {name: discreet.Table(frame, **said[name]) for name, frame in tables.items()}
+    columns = {"name": {"values": ["book", "toy"], "nulls": False}, "price": (0, 9)}
+    sources["kinds"] = discreet.Table(kinds, public=True, columns=columns)
+    with discreet.Curator(sources, epsilon=10**25) as shop:
+        for rest in (
+            "COUNT(*) AS n FROM items",
+            "kind, COUNT(*) AS n FROM items GROUP BY kind",
+            "COUNT(*) AS n FROM items WHERE kind <> 'food'",
+            "k.name, COUNT(*) AS n FROM items RIGHT JOIN (SELECT DISTINCT name FROM kinds) k ON items.kind = k.name"
+            " GROUP BY k.name",
+        ):
+            whole = shop.ask(f"SELECT {rest}", epsilon=NOTHING)
+            assert "at most 8 rows of each person count, as declared; further" in repr(whole)
+            assert not any(one.what == "number" for one in whole.left_out)
+            for limit in (1, 2, 5):
+                release = shop.ask(clause(f"max_rows_contributed = {limit}", rest), epsilon=NOTHING)
+                found, every = (sum(row["n"] for row in one.rows) for one in (release, whole))
+                share = number(release, "n").share
+                assert share == limit / 8
+                assert found == share * every
+                assert 0 < every - found <= number(release, "n").at_most
+                assert number(release, "n").persons >= 40
 
 
 QUESTIONS = [

@@ -15,6 +15,7 @@ from discreet.plan.measurement import Measurement, Plan, Price
 from discreet.plan.profile import Histogram, Profile
 from discreet.plan.split import measurement
 from discreet.pricing import Within, priced_at
+from discreet.procedures.arguments import with_owners
 from discreet.profile.call import PROFILE, profile_key, released_histograms
 from discreet.release.chosen_limits import at_best_limits
 from discreet.release.content import ReleaseContent
@@ -104,7 +105,8 @@ class Measurements:
         return found
 
     def _profile_keys(self, table: Table, account: str) -> list[str]:
-        """The keys of the profiles of a table as it is loaded, the oldest first."""
+        """The keys of the profiles of a declared table as it is loaded, the oldest first."""
+        table = with_owners(self.declaration, self.declaration.tables[table.name])
         numbers = self.holdings.numbers(table)
         if numbers is None:
             return []

@@ -55,7 +55,17 @@ from discreet.trusted.ring_a.nodes import (
 from discreet.trusted.ring_a.sensitivity import touched
 from discreet.trusted.ring_a.table import Table, Type, Value
 from discreet.trusted.ring_b.order_statistics import Distinct
-from discreet.trusted.ring_b.relations import Base, Computed, Joined, ListedKeys, Matched, Renamed, Where, beside
+from discreet.trusted.ring_b.relations import (
+    Attributed,
+    Base,
+    Computed,
+    Joined,
+    ListedKeys,
+    Matched,
+    Renamed,
+    Where,
+    beside,
+)
 
 MOST_VALUES = 20
 """Keys with more declared values than these are not spelled out in a question."""
@@ -128,11 +138,12 @@ def _limit(node: LimitRows | LimitGroups, table: Table, keys: tuple[Key, ...]) -
 
 
 def one_table(table: Table) -> Table | None:
-    """The declared table whose rows a question reads, each at most once; None where it makes rows of its own."""
+    """The declared table whose rows a question reads, each at most once; along foreign keys once for each row that it
+    leads to. None where the question makes rows of its own."""
     relation = table.relation
     if relation is None:
         return table
-    while isinstance(relation, Where | Renamed | Computed | ListedKeys | Matched | Joined):
+    while isinstance(relation, Where | Renamed | Computed | ListedKeys | Matched | Joined | Attributed):
         relation = beside(relation) if isinstance(relation, Joined) else relation.child
     return relation.table if isinstance(relation, Base) else None
 

@@ -42,7 +42,7 @@ from discreet.trusted.ring_a.sensitivity import cell_count
 from discreet.trusted.ring_a.table import Column, Table, Type
 from discreet.trusted.ring_b.jointly import axis_of
 from discreet.trusted.ring_b.order_statistics import Distinct, rows_reached
-from discreet.trusted.ring_b.relations import columns_of
+from discreet.trusted.ring_b.relations import Attributed, columns_of
 
 MEAN_SIZE = math.exp(-1)
 """How often Laplace noise is larger than its mean size: half widths that fail so often are mean sizes."""
@@ -135,7 +135,8 @@ class _LimitChoice:
         """Whether a column is that of the declared table, under its own name."""
         plain, mine = one_table(self.request.table), self.request.table.column(name)
         theirs = None if plain is None else plain.column(name)
-        return mine is not None and theirs is not None and self.request.table.relation is None and mine == theirs
+        whole = isinstance(self.request.table.relation, Attributed | None)
+        return mine is not None and theirs is not None and whole and mine == theirs
 
     def _best(self, candidates: Sequence[ChosenLimits]) -> float:
         """The candidate with the least error; of equal ones the last, which leaves out least. They are in order, so
