@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import enum
+from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -15,11 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet import Curator, Table
-from discreet.engines.duckdb.frames import taken
+from discreet.engines.duckdb.frames import taken, written
 from discreet.trusted.ring_a.storing import TYPES
 from discreet.trusted.ring_a.table import Type
 
 moment = pandas.Timestamp
+WEST, EAST = (datetime.timezone(datetime.timedelta(hours=hours)) for hours in (-5, 3))
 VALUES: dict[str, list[Any]] = {
     "booleans": [True, False],
     "whole numbers": [0, 1, -3, 2**40, 20200101],
@@ -31,17 +34,32 @@ VALUES: dict[str, list[Any]] = {
     "times": [pandas.Timedelta("1 day"), pandas.Timedelta("1h")],
     "texts": ["a", "1.0", "true", "2020-01-01"],
     "dates": [datetime.date(2020, 1, 1)],
+    "periods": [pandas.Period("2020-01", "M"), pandas.Period("2020-02", "M")],
+    "days": [pandas.Period("2020-01-01", "D"), pandas.Period("2020-02-01", "D")],
+    "intervals": [pandas.Interval(0, 1), pandas.Interval(1, 2)],
+    "moments at the ends": [datetime.datetime(9999, 12, 31, 23, 59, 59, tzinfo=WEST), moment("2020-01-01", tz=WEST)],
+    "moments at the beginning": [datetime.datetime(1, 1, 1, tzinfo=EAST), datetime.datetime(1, 1, 2, tzinfo=EAST)],
+    "decimals": [Decimal("1.10"), Decimal("2"), Decimal("-0.5"), Decimal("1E+3")],
+    "lists": [[1, 2.0, None], ["a"]],
 }
 ODD = [None, "odd", "1.0", 2.5, 7, True, 2**70, moment("2021-01-01"), datetime.date(2020, 1, 2)]
+ODD += [datetime.datetime(2021, 1, 1, tzinfo=WEST), datetime.datetime(9999, 12, 31, 23, tzinfo=WEST), Decimal("1.25")]
+
+
+@cache
+def connected() -> duckdb.DuckDBPyConnection:
+    engine = duckdb.connect()
+    engine.execute("SET TimeZone = 'UTC'")
+    return engine
 
 
 def loaded(column: pandas.Series, kind: Type) -> list[Any]:
     """What the engine makes of a column."""
     frame, _ = taken(pandas.DataFrame({"v": column}), {"v": kind})
-    with duckdb.connect() as engine:
-        engine.execute("SET TimeZone = 'UTC'")
-        engine.register("frame", frame)
-        rows = engine.execute(f"SELECT TRY_CAST(v AS {TYPES[kind]}) FROM frame").fetchall()
+    engine = connected()
+    engine.register("frame", frame)
+    rows = engine.execute(f"SELECT TRY_CAST(v AS {TYPES[kind]}) FROM frame").fetchall()
+    engine.unregister("frame")
     return [repr(value + 0.0 if isinstance(value, float) else value) for (value,) in rows]  # -0.0 is loaded as 0.0
 
 
@@ -50,6 +68,8 @@ def loaded(column: pandas.Series, kind: Type) -> list[Any]:
 @pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
 def test_a_value_is_the_same_beside_any_other(values: list[Any], kind: Type, categories: bool) -> None:
     """One more value gives the column another dtype: floats, or objects. No other value is read otherwise for it."""
+    if categories and isinstance(values[0], list):
+        return  # which are none
     for each in (values, *([value] for value in values)):
         alone = pandas.Series(each)
         found = loaded(alone.astype("category") if categories else alone, kind)
@@ -94,6 +114,68 @@ def test_what_cannot_be_written_is_no_value_and_fails_for_nobody() -> None:
     assert [len(loaded(seconds, kind)) for kind in (Type.DATE, Type.TEXT)] == [2, 2]
 
 
+def test_what_has_no_text_of_its_own_is_missing() -> None:
+    """As one text, several persons would be one; as one that is another in the next process, the table would be."""
+
+    class Plain:
+        pass
+
+    none = [
+        "a\ud800",
+        "b\ud800",
+        10**5000,
+        {"a", "b"},
+        Plain(),
+        lambda: 1,
+        memoryview(b"a"),
+        Decimal("sNaN"),
+        pandas.NA,
+    ]
+    none += [frozenset("a"), [Plain()][0], np.datetime64("NaT"), float("nan"), Decimal("nan")]
+    assert [written(value, Type.TEXT) for value in none] == [None] * len(none)
+    assert written("", Type.TEXT) == ""
+    assert written([1, (2.0, "a"), None], Type.TEXT) == "[1, [2, a], None]"
+    assert written({"a": np.arange(2)}, Type.TEXT) == "{a: [0, 1]}"
+    long = np.arange(5000)
+    assert written(long, Type.TEXT) != written(long + (long == 2500), Type.TEXT)
+    found = loaded(pandas.Series(["1", Decimal("sNaN"), Plain()], dtype=object), Type.TEXT)
+    assert found == ["'1'", "None", "None"]
+
+
+@pytest.mark.parametrize("kind", list(Type))
+@pytest.mark.parametrize("unit", ["us", "ms", "s"])
+def test_one_far_moment_in_a_zone_fails_for_nobody(kind: Type, unit: str) -> None:
+    column = pandas.Series([moment("2020-01-01", tz=WEST)] * 2).dt.as_unit(unit)
+    far = pandas.concat([column, pandas.Series([moment("9999-12-31 23:59:59", tz=WEST).as_unit(unit)])])
+    for made in (
+        lambda one: one,
+        lambda one: one.astype("category"),
+        lambda one: one.convert_dtypes(dtype_backend="pyarrow"),
+    ):
+        assert loaded(made(far), kind)[:2] == loaded(made(column), kind)
+
+
+def test_strings_of_python_are_read_like_objects() -> None:
+    class Sex(str, enum.Enum):  # noqa: UP042 — its str() is another
+        F = "F"
+
+    column = pandas.Series(np.array([Sex.F, "F", "\ud800"], object), dtype=pandas.StringDtype("python"))
+    for made in (column, column.astype(object)):
+        assert loaded(made, Type.TEXT) == ["'F'", "'F'", "None"]
+
+
+def test_what_stands_beside_the_rows_is_not_read() -> None:
+    """Filtered, sorted or put together, with an index of any objects, a frame has the rows that it shows."""
+    frame = pandas.DataFrame({"v": pandas.array([1, 3, 2, 1], dtype="int64[pyarrow]")})
+    odd = frame.set_axis([lambda: 1, "x", 2, None], axis="index")
+    odd.attrs = {"how": lambda: 1}
+    columns = {"v": {"type": "text", "values": ["1", "2", "3"]}}
+    for some in (frame[frame.v < 3], frame.sort_values("v"), odd, frame.assign(k=range(4)).set_index("k")):
+        with Curator({"t": Table(some, columns=columns, one_row_per_person=True)}, epsilon=10**6) as one:
+            counts = one.ask("SELECT v, COUNT(*) AS n FROM t GROUP BY v", epsilon=10**5).rows
+        assert [row["n"] for row in counts[:3]] == [2, 1, int((some.v == 3).sum())]
+
+
 def test_columns_of_one_name_stay_apart() -> None:
     frame = pandas.DataFrame([[1, 2.5, moment("2020-01-01").as_unit("ns")]] * 2, columns=["x", "x", "x"])
     found, _ = taken(frame, {"x": Type.TEXT})
@@ -116,9 +198,11 @@ def test_long_whole_numbers_are_exact_as_objects_too(kind: Type) -> None:
 @pytest.mark.parametrize("kind", list(Type))
 def test_pandas_own_types_read_a_value_alike_beside_any_other(kind: Type, backend: Any) -> None:
     """Which of them a column has, `convert_dtypes` chooses by the rows."""
-    for values in ([1, 2, 0], [True, False], [2.0, 1.0], [moment("2020-01-01 00:00:00.5")]):
+    numbers: list[list[Any]] = [[1, 2, 0], [True, False], [2.0, 1.0], [Decimal("1.1"), Decimal("2")]]
+    late = moment("2019-12-31 23:59:59.9999996")  # of the day before: the rest is cut off
+    for values in [*numbers, [moment("2020-01-01 00:00:00.5")], [late], [late.tz_localize(WEST)]]:
         apart = [loaded(pandas.Series([value]), kind)[0] for value in values]
-        for odd in (None, 2.5, 2**40, "odd"):
+        for odd in (None, 2.5, 2**40, "odd", Decimal("1.25")):
             beside = pandas.Series([*values, odd]).convert_dtypes(dtype_backend=backend)
             assert loaded(beside, kind)[: len(values)] == apart, (values, odd, beside.dtype)
 
@@ -173,6 +257,37 @@ def test_a_frame_of_a_class_of_its_own_is_one_of_pandas() -> None:
         with Curator({"t": Table(Mine({"v": rows}), columns=columns, one_row_per_person=True)}, epsilon=10**6) as one:
             counts = one.ask("SELECT v, COUNT(*) AS n FROM t GROUP BY v", epsilon=10**5).rows
         assert [row["n"] for row in counts[:2]] == [2, 1]
+
+
+def test_columns_that_the_engine_does_not_know_are_read_too() -> None:
+    """What it has no type for is a text; a column with gaps, or of longer floats, is one of numbers. Values of a
+    program's own class, which another process could not make again, fail nothing, declared or not."""
+
+    class Arm(enum.Enum):
+        LEFT = 1
+
+    unknown = {
+        "month": pandas.period_range("2020-01", periods=2, freq="M"),
+        "band": pandas.cut([1, 2], [0, 1, 2]),
+        "arm": pandas.Categorical([Arm.LEFT, None]),
+        "what": [Arm.LEFT, lambda: 1],
+        "gaps": pandas.arrays.SparseArray([0, 1]),
+        "long": np.array([0, 1], np.longdouble),
+    }
+    columns: dict[str, Any] = {
+        "month": {"type": "text", "values": ["2020-01", "2020-02"]},
+        "band": {"type": "text", "values": ["(0, 1]", "(1, 2]"]},
+        "gaps": {"type": "integer", "values": [0, 1]},
+        "long": {"type": "integer", "values": [0, 1]},
+    }
+    few: dict[str, Any] = {"what": {"type": "text"}}
+    for declared in (few, columns):
+        table = Table(pandas.DataFrame(unknown), columns=declared, one_row_per_person=True)
+        with Curator({"t": table}, epsilon=10**6) as one:
+            assert one.ask("SELECT COUNT(*) AS n FROM t", epsilon=10**4).rows == [{"n": 2}]
+            for name in declared.keys() & columns:
+                counts = one.ask(f"SELECT {name}, COUNT(*) AS n FROM t GROUP BY {name}", epsilon=10**4).rows
+                assert [row["n"] for row in counts[:2]] == [1, 1]
 
 
 def test_what_is_stated_of_categories() -> None:

@@ -7,6 +7,9 @@ stands in its column: objects become texts from which the engine reads the type,
 have alone. Where it does not, the others become texts too. Else one person's missing value would be seen in
 everybody's: 1 would be "1.0", and no declared value any more.
 
+It happens in the process that holds the frame: values of a program's own classes go to no other one. A value has the
+same text in every process, or none: else a table would be another one at its next opening.
+
 What is lost before the frame comes here is lost: as a float, a whole number beyond 2^53 is another.
 """
 
@@ -14,11 +17,15 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from functools import partial
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
 _WHOLE = 1 << 63
+_DIGITS = 400
+"""Decimals of more digits before or behind the point are written with an exponent."""
+
+_ARROW = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float", "double")
 
 
 def taken(frame: Any, types: Mapping[str, str]) -> tuple[Any, dict[str, str | None]]:
@@ -28,70 +35,189 @@ def taken(frame: Any, types: Mapping[str, str]) -> tuple[Any, dict[str, str | No
         return frame, {}
     stated: dict[str, str | None] = {}
     frame = frame.copy(deep=False)
-    for place, (name, dtype) in enumerate(zip(frame.columns, frame.dtypes, strict=True)):
-        wanted, column = types.get(str(name).casefold()), frame.iloc[:, place]
-        categories = getattr(dtype, "categories", None)
-        values = dtype if categories is None else categories.dtype
-        kind, numpy = getattr(values, "kind", ""), type(values).__module__.startswith("numpy")
-        objects = numpy and kind in ("O", "c")
-        apart = categories is not None and (numpy or kind != "O") and wanted is not None
-        if (objects and categories is None) or apart or _read_otherwise(values, wanted):
-            column = column.astype(object).map(partial(written, wanted=wanted), na_action="ignore").astype("string")
-            stated[str(name)] = None
-        elif categories is None and kind == "M" and _unit(dtype) == "ns" and hasattr(column.dt, "as_unit"):
-            column = column.dt.as_unit("us")  # as the engine counts moments
-        if numpy and kind in ("i", "u", "f"):
-            stated[str(name)] = "DOUBLE"
+    # what stands beside the rows may be anything, and is not read
+    frame.attrs, frame.index, frame.columns = {}, range(len(frame)), [str(name) for name in frame.columns]
+    for place, name in enumerate(frame.columns):
+        wanted, column = types.get(name.casefold()), _plain(frame.iloc[:, place])
+        categories = getattr(column.dtype, "categories", None)
+        values = column.dtype if categories is None else categories.dtype
+        kind = _kind(values)
+        if categories is None:
+            apart = not kind or _read_otherwise(kind, _unit(values), wanted)
+        else:
+            apart = not _texts(kind, categories) and (not kind or wanted is not None)
+        if apart:
+            column, stated[name] = _as_texts(column, wanted), None
+        elif kind == "M" and categories is None:
+            column = _counted(column)
+        if type(values).__module__.startswith("numpy") and kind in ("i", "u", "f"):
+            stated[name] = "DOUBLE"
         frame.isetitem(place, column)
     return frame, stated
 
 
-def _read_otherwise(dtype: Any, wanted: str | None) -> bool:
+def _plain(column: Any) -> Any:
+    """A column of which every row has a place, of numbers that the engine takes; of moments as numpy has them, in UTC:
+    as Python's objects some could not be made."""
+    dtype, name = column.dtype, type(column.dtype).__name__
+    if name == "SparseDtype":
+        return _plain(column.astype(dtype.subtype))
+    if name == "CategoricalDtype":
+        values = dtype.categories.dtype
+        moments = getattr(values, "kind", "") == "M" and _kind(values) != "days"
+        return _plain(column.astype(values)) if moments else column
+    if name == "DatetimeTZDtype":
+        return column.dt.tz_convert(None)
+    if _arrow(dtype).startswith("timestamp["):
+        if dtype.pyarrow_dtype.tz is not None:
+            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        return column.astype(f"datetime64[{dtype.pyarrow_dtype.unit}]")
+    return column.astype(float) if _kind(dtype) == "f" and dtype.itemsize > 8 else column
+
+
+def _arrow(dtype: Any) -> str:
+    """The name of one of Arrow's types; of another dtype nothing."""
+    return str(getattr(dtype, "pyarrow_dtype", ""))
+
+
+def _kind(dtype: Any) -> str:
+    """What a dtype holds: one of numpy's letters, "texts" or "days"; nothing where the engine does not take it, or what
+    it makes of a value depends on others."""
+    if arrow := _arrow(dtype):
+        known = {"string": "texts", "large_string": "texts", "date32[day]": "days"}
+        return str(dtype.kind) if arrow in _ARROW else known.get(arrow, "")
+    if type(dtype).__name__ == "StringDtype":
+        return "" if dtype.storage == "python" else "texts"
+    if type(dtype).__module__.startswith("numpy") or hasattr(dtype, "numpy_dtype"):
+        return str(dtype.kind) if dtype.kind in "biufmM" else ""
+    return ""
+
+
+def _texts(kind: str, categories: Any) -> bool:
+    """Whether every category is a text that the engine takes."""
+    return kind == "texts" or all(type(one) is str and _encoded(one) for one in categories)
+
+
+def _encoded(text: str) -> bool:
+    """Whether a text can be written in UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _read_otherwise(kind: str, unit: str, wanted: str | None) -> bool:
     """Whether the engine makes another value of a type of numbers or moments than of a text that `written` gives, or
     none of those that are far away."""
-    kind = getattr(dtype, "kind", "")
-    if kind == "M" and _unit(dtype) in ("s", "ms"):
+    if kind == "M" and unit in ("s", "ms"):
         return wanted is not None
     return (wanted == "text" and kind in ("b", "f", "M", "m")) or (wanted == "boolean" and kind in ("i", "u", "f"))
 
 
 def _unit(dtype: Any) -> str:
     """In what a type of moments counts."""
-    return str(dtype).partition("[")[2].rstrip("]").partition(",")[0]
+    return str(dtype).partition("[")[2].rstrip("]")
 
 
-def written(value: Any, wanted: str | None) -> str:
-    """A value as a text from which the engine reads what it would make of the value's own type; what cannot be written
-    is no value."""
+def _counted(column: Any) -> Any:
+    """Moments as the engine counts them, but for the two that are infinite to it and far away to pandas."""
+    if _unit(column.dtype) == "ns" and hasattr(column.dt, "as_unit"):
+        return column.dt.as_unit("us")
+    return column.mask(abs(column.to_numpy().view("i8")) == _WHOLE - 1)
+
+
+def _as_texts(column: Any, wanted: str | None) -> Any:
+    """A column of what is `written` of each value; of categories once of each."""
+    import pandas  # it has the frame
+
+    categories = getattr(column.dtype, "categories", None)
+    values = column if categories is None else categories
+    texts = pandas.array([written(value, wanted) for value in values.astype(object)], dtype="string")
+    if categories is not None:
+        texts = texts.take(column.cat.codes.to_numpy(), allow_fill=True)
+    return pandas.Series(texts, index=column.index)
+
+
+def written(value: Any, wanted: str | None) -> str | None:
+    """A value as a text from which the engine reads what it would make of the value's own type; None where it is
+    missing, or cannot be written."""
     try:
         text = _written(value, wanted)
-        text.encode()
+        return text if text is None or _encoded(text) else None
     except Exception:  # whatever an object does where it is written: it fails for nobody
-        return ""
-    return text
+        return None
 
 
-def _written(value: Any, wanted: str | None) -> str:
+def _written(value: Any, wanted: str | None) -> str | None:
     name = type(value).__name__
     if isinstance(value, str):
         return str.__str__(value)
+    if value is None or name in ("NAType", "NaTType") or (isinstance(value, Real | Decimal) and value != value):
+        return None
     if name in ("bool", "bool_"):
         return str(int(value)) if wanted in ("integer", "number") else str(value).lower()
     if isinstance(value, datetime.timedelta) or name in ("timedelta64", "datetime64"):
-        import pandas  # it has the frame
+        import pandas
 
         value = pandas.Timestamp(value) if name == "datetime64" else pandas.Timedelta(value)
+        if value is pandas.NaT:
+            return None
     if isinstance(value, Integral):
         return str(int(value))
     if isinstance(value, Real):
         if wanted in ("date", "timestamp"):
-            return ""  # infinity would be a date, as a text
+            return None  # infinity would be a date, as a text
         number = float(value)
         if -_WHOLE <= number < _WHOLE and (number.is_integer() or wanted == "integer"):
             return str(round(number))  # half to even, as the engine does
         return str(number)
+    if isinstance(value, Decimal):
+        return _decimal(value)
     if isinstance(value, datetime.datetime):
-        moment: Any = value.as_unit("us") if getattr(value, "unit", "") == "ns" else value  # type: ignore[attr-defined]
-        moment = moment if moment.tzinfo is None else moment.astimezone(datetime.UTC).replace(tzinfo=None)
-        return str(moment).partition(" ")[0] if wanted == "date" else str(moment)
-    return str(value)
+        moment = _moment(value)
+        return moment.partition(" ")[0] if wanted == "date" else moment
+    if isinstance(value, datetime.date):
+        return datetime.date.isoformat(value)
+    return _composed(value, wanted)
+
+
+def _decimal(value: Decimal) -> str:
+    """Without zeros at the end: how many there are may follow from other values."""
+    if not value.is_finite() or not -_DIGITS < value.adjusted() < _DIGITS:
+        return str(value)
+    text = format(value, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _moment(value: datetime.datetime) -> str:
+    """A moment in UTC, also where that is beyond the years that Python has."""
+    if hasattr(value, "as_unit"):  # pandas'
+        moment: Any = value.as_unit("us") if getattr(value, "unit", "") == "ns" else value
+        return str(moment if moment.tzinfo is None else moment.tz_convert(None))
+    offset, naive = value.utcoffset(), value.replace(tzinfo=None)
+    if not offset:
+        return datetime.datetime.isoformat(naive, " ")
+    import numpy
+    import pandas
+
+    return str(pandas.Timestamp(numpy.datetime64(naive, "us") - numpy.timedelta64(offset, "us")))
+
+
+def _composed(value: Any, wanted: str | None) -> str | None:
+    """Of what holds values: each of them, so that none is shortened; of anything else its own text, unless that is of
+    this process alone, as an address is, or the order of a set."""
+    if type(value).__name__ == "Interval":  # one missing value gives all of them floats for ends
+        low, high = _written(value.left, wanted), _written(value.right, wanted)
+        return f"{'[' if value.closed_left else '('}{low}, {high}{']' if value.closed_right else ')'}"
+    if type(value).__name__ == "ndarray":
+        value = value.tolist()
+        if not isinstance(value, list):
+            return _written(value, wanted)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(str(_written(one, wanted)) for one in value)}]"
+    if isinstance(value, dict):
+        pairs = ((_written(key, wanted), _written(one, wanted)) for key, one in value.items())
+        return f"{{{', '.join(f'{key}: {one}' for key, one in pairs)}}}"
+    text = None if isinstance(value, set | frozenset) else str(value)
+    return None if text is None or " at 0x" in text else text

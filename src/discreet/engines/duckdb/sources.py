@@ -20,6 +20,7 @@ from discreet.engines.answers import told_apart
 from discreet.engines.child import UnreadableSource
 from discreet.engines.duckdb import iceberg, store
 from discreet.engines.duckdb.dialect import DUCKDB
+from discreet.engines.duckdb.frames import taken
 from discreet.engines.duckdb.origin import Origin, listed, origin
 from discreet.engines.files import (
     SNIFFED_ROWS,
@@ -309,7 +310,7 @@ class DuckDBSources:
         try:
             match source.kind:
                 case SourceKind.FRAME:
-                    self.call("frame", _movable(source.frame), dict(types))
+                    self.call("frame", *_taken(source, types))
                 case SourceKind.POSTGRESQL:
                     self.call("server", source.server, environment(), LOAD_SECONDS)
                 case SourceKind.DELTA | SourceKind.ICEBERG:
@@ -458,6 +459,14 @@ class DuckDBSources:
 def _refusal(source: Source, word: str) -> DeclarationError:
     """What the owner reads of a source that is refused."""
     return (iceberg.refusal if source.kind is SourceKind.ICEBERG else refusal)(source, word)
+
+
+def _taken(source: Source, types: Mapping[str, str]) -> tuple[Any, dict[str, str | None]]:
+    """A table in Python as the engine's process takes it. Raises DeclarationError where nothing can be made of it."""
+    try:
+        return taken(_movable(source.frame), types)
+    except Exception:  # whatever a table's own class does
+        raise unreadable(source) from None
 
 
 def _movable(frame: Any) -> Any:

@@ -12,7 +12,7 @@ import json
 import os
 import resource
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,6 @@ import duckdb
 
 from discreet.engines.answers import answering, dense, told_apart
 from discreet.engines.child import UnreadableSource, held, libraries
-from discreet.engines.duckdb.frames import taken
 from discreet.engines.duckdb.kept import OpenFiles
 
 if TYPE_CHECKING:
@@ -114,9 +113,9 @@ class DuckDBWorker:
         run(f"SET disabled_optimizers = '{','.join(DISABLED)}'")
         return {}
 
-    def do_frame(self, frame: Any, types: Mapping[str, str]) -> Any:
-        """Takes a table that Python held, whose columns have these declared types."""
-        frame, self.stated = taken(frame, types)
+    def do_frame(self, frame: Any, stated: dict[str, str | None]) -> Any:
+        """Takes a table that Python held, and what is stated of the types of its columns."""
+        self.stated = stated
         self.names = [str(name) for name in getattr(frame, "column_names", None) or frame.columns]
         self.connection.register("frame", _renamed(frame, self.names, told_apart(self.names)))
         return {}
