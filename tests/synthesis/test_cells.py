@@ -164,6 +164,31 @@ def test_numbers_are_made_in_the_steps_in_which_they_are_loaded(low: str, high: 
     assert {x for x, n in counts.items() if n >= 30} == {round(row["x"], 6) for row in real if row["n"] >= 30}
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "step"), [("3", "10000000", "7"), ("0", "1000000", "0.25"), ("0.1", "9.5", "1")]
+)
+def test_heavy_values_and_bins_between_the_steps_stay_on_the_grid(low: str, high: str, step: str) -> None:
+    """A part so narrow that it is taken for one value has a multiple of the step for it; a bin that begins between two
+    multiples has the second one, and none below it."""
+    unit = Fraction(step)
+    column = Column("x", Type.NUMBER, Fraction(low), Fraction(high), step=unit, nulls=False)
+    known = line(column)
+    assert known is not None
+    generator = np.random.default_rng(1)
+    middle = known.low + unit * int((known.high - known.low) / unit / 3)
+    narrow = [middle - unit / 4, middle + unit / 4]
+    half = [known.low + unit * 5 / 4, known.low + unit * 7 / 2]
+    for cuts in (narrow, half):
+        binned = known.binned(cuts)
+        codes = np.full(300, 1)
+        drawn = drawn_values(binned, codes, known, None, generator)
+        found = {round((Fraction(str(one)) - known.low) / unit, 6) for one in drawn.tolist()}
+        if cuts is narrow:
+            assert found == {(middle - known.low) / unit}
+        else:
+            assert found in ({2, 3}, {2})  # one value where the range is wide
+
+
 @pytest.mark.parametrize("known", LINES, ids=lambda known: f"{known.column.type}-{known.low}")
 def test_drawn_values_lie_in_their_cells(known: NumberLine) -> None:
     cuts = known.divided(known.low, known.end(), 7) if known.high > known.low else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -163,7 +164,7 @@ def _cuts(along: NumberLine, bins: Any) -> list[Fraction]:
 
 
 def _place(along: NumberLine, cut: Any) -> Fraction:
-    place = along.place(Fraction(str(cut)) if isinstance(cut, float) else cut)
+    place = along.place(Fraction(str(cut)) if isinstance(cut, float | Decimal) else cut)
     if along.place(along.value(place)) != place:
         raise ValueError
     return place

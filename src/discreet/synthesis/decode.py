@@ -74,8 +74,18 @@ def _within(
         steps, which = np.unique(_steps(along.unit, along.low, parts, chosen, generator), return_inverse=True)
         places = np.array([float(along.low + along.unit * step) for step in steps.tolist()], float)[which]
     for part in np.flatnonzero(np.diff(starts) < float(along.high - along.low) / (8 * FINE)):
-        places[chosen == part] = shortest(starts[part], starts[part + 1])  # so much in so little: one value
+        places[chosen == part] = _one_value(along, parts[part], parts[part + 1])  # so much in so little
     return np.clip(places, float(along.low), float(along.high))
+
+
+def _one_value(along: NumberLine, low: Fraction, high: Fraction) -> float:
+    """The value of few digits in a part; where there are steps, the nearest multiple to it that the part has."""
+    found = shortest(float(low), float(high))
+    if along.unit is None:
+        return found
+    first, end = (math.ceil((one - along.low) / along.unit) for one in (low, high))
+    step = min(max(round((Fraction(found) - along.low) / along.unit), first), max(first, end - 1))
+    return float(along.low + along.unit * step)
 
 
 def _whole(along: NumberLine, parts: Sequence[Fraction], chosen: Codes, generator: np.random.Generator) -> Codes:
@@ -96,7 +106,7 @@ def _steps(
 ) -> NDArray[Any]:
     """How many units above `low` each drawn value lies, evenly within its part: of immense ranges as Python's numbers,
     which are exact."""
-    firsts = [int((part - low) / unit) for part in parts]
+    firsts = [math.ceil((part - low) / unit) for part in parts]
     lengths = [after - before for before, after in itertools.pairwise(firsts)]
     shares: NDArray[np.float64] = generator.random(len(chosen))
     if unit * firsts[-1] < 1 << 53 and abs(low) < 1 << 62:
