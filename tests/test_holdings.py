@@ -247,6 +247,21 @@ def test_keys_that_sources_write_differently_are_refused(tmp_path: Path) -> None
             opened(str, *pair, **how)
 
 
+def test_keys_are_compared_also_where_the_first_table_states_no_types(tmp_path: Path) -> None:
+    polars.DataFrame({"id": ["1", "2"]}).write_csv(tmp_path / "first.csv")
+    polars.DataFrame({"id": [1, 2]}).write_parquet(tmp_path / "whole.parquet")
+    polars.DataFrame({"id": [1.0, 2.0]}).write_parquet(tmp_path / "part.parquet")
+    files = ("first.csv", "whole.parquet", "part.parquet")
+    tables = {
+        name.partition(".")[0]: Table(tmp_path / name, person="id", one_row_per_person=True, columns={"id": str})
+        for name in files
+    }
+    with pytest.raises(
+        DeclarationError, match=r"tables\.part\.person: id is written like 1\.0 .* and whole\.id like 1"
+    ):
+        Curator(tables, epsilon=1)
+
+
 def test_a_step_that_a_source_states_is_no_fault_of_the_owner(tmp_path: Path) -> None:
     """Of a DECIMAL(10, 0) all values lie at the bounds, where these hold no whole number."""
     with duckdb.connect() as engine:

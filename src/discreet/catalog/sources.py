@@ -80,7 +80,8 @@ def told_alike(declaration: Declaration, stated: Mapping[str, Stated]) -> None:
     Else no row would be found along such a key, and a person with rows in two tables would be two persons."""
     tables = declaration.tables
     persons = [(table, table.person) for table in tables.values() if table.person is not None and table.path is None]
-    compared = [(persons[0], other) for other in persons[1:]]
+    known = [(table, key) for table, key in persons if _written(stated.get(table.name, {}).get(key)) is not None]
+    compared = [(known[0], other) for other in known[1:]]
     compared += [
         ((tables[table.path[0]], table.path[1]), (table, table.person))
         for table in tables.values()
