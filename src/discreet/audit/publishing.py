@@ -487,7 +487,8 @@ def rows_in_time(stage: Stage, guesses: int) -> GuessedAttack:
         for name, way in above(partial(beside, own=own)).items()
     }
     (sigma,) = {one.sigma for one in schedule.rounds}
-    return subject.attacked("rows in time", gaussian(sigma, schedule.moved), ways, guesses, each=2)
+    # of the two marginals that could hold the pair, a release has one or both
+    return subject.attacked("rows in time", gaussian(sigma, schedule.moved), ways, guesses)
 
 
 def continued(stage: Stage, guesses: int) -> GuessedAttack:
