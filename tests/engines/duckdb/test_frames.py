@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pandas
+import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -153,6 +154,25 @@ def test_one_far_moment_in_a_zone_fails_for_nobody(kind: Type, unit: str) -> Non
         lambda one: one.convert_dtypes(dtype_backend="pyarrow"),
     ):
         assert loaded(made(far), kind)[:2] == loaded(made(column), kind)
+
+
+@pytest.mark.parametrize("kind", list(Type))
+def test_a_value_is_the_same_in_every_dtype_that_holds_it(kind: Type) -> None:
+    """How many digits Arrow's decimals have, in what moments count and in which zone they lie may follow from other
+    values."""
+    decimals = [Decimal("1.1"), Decimal("2")]
+    made = [pandas.Series(decimals), pandas.Series(decimals, dtype=pandas.ArrowDtype(pyarrow.decimal128(10, 2)))]
+    moments = pandas.Series([moment("2020-01-01 00:30"), moment("9999-12-31 23:59:59")])
+    zoned = moments.dt.tz_localize("UTC").dt.tz_convert("America/New_York")
+    endless = pandas.Series(np.array([2**63 - 1, 1 - 2**63, 2**63 - 2], "datetime64[us]"))
+    for columns in (
+        made,
+        [one.astype(dtype) for one in (moments, zoned) for dtype in (object, "category", one.dtype)],
+        [moments, *(zoned.dt.tz_convert(zone) for zone in ("UTC", "Asia/Tokyo"))],
+        [endless, endless.astype(object), endless.astype("category")],
+    ):
+        found = [loaded(column, kind) for column in columns]
+        assert all(one == found[0] for one in found), found
 
 
 def test_strings_of_python_are_read_like_objects() -> None:

@@ -194,6 +194,8 @@ def _moment(value: datetime.datetime) -> str:
     """A moment in UTC, also where that is beyond the years that Python has."""
     if hasattr(value, "as_unit"):  # pandas'
         moment: Any = value.as_unit("us") if getattr(value, "unit", "") == "ns" else value
+        if abs(moment.asm8.view("i8")) == _WHOLE - 1:
+            raise OverflowError  # infinite to the engine, far away to pandas
         return str(moment if moment.tzinfo is None else moment.tz_convert(None))
     offset, naive = value.utcoffset(), value.replace(tzinfo=None)
     if not offset:
