@@ -264,6 +264,17 @@ def test_questions_along_a_key_have_the_limits_that_a_profile_makes_best() -> No
         )
 
 
+def test_a_profile_says_nothing_of_what_a_subquery_leaves(curator: Curator) -> None:
+    """The limit on rows may be the number that is best for groups: what one leaves out is not what the other does."""
+    curator.profile(epsilon=100, keys=[["g"]])
+    for text in (
+        "SELECT g, COUNT(*) AS n FROM (SELECT g FROM t) GROUP BY g",
+        "SELECT COUNT(*) AS n FROM (SELECT g FROM t)",
+    ):
+        assert not any(one.at_least is not None for one in curator.ask(text, "0.5").left_out)
+    assert any(one.at_least is not None for one in curator.ask("SELECT COUNT(*) AS n FROM t", "0.5").left_out)
+
+
 def test_rows_of_several_persons_have_no_profile() -> None:
     rows = pyarrow.table({"p": ["a", "b"], "k": [1, 1]})
     notes = pyarrow.table({"k": [1, 2], "v": [1, 2]})

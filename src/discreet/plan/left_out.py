@@ -96,12 +96,14 @@ class Limit:
 @dataclass(frozen=True)
 class Kept:
     """What the limits leave of a count or a sum: the least `share`, None where it is not known. It is `certain`, or
-    holds on average. `one` is the limit that each person above it adds to the sum over all groups, where that is so.
-    `clamp` is the most that a person may add in a group."""
+    holds on average. `one` is the limit that each person above it adds to the sum over all groups, where that is so,
+    and with `untouched` the person has all that the table has of the person, as a profile counts it. `clamp` is the
+    most that a person may add in a group."""
 
     share: Fraction | None
     certain: bool = True
     one: int | None = None
+    untouched: bool = False
     clamp: int | None = None
 
 
@@ -173,7 +175,10 @@ def kept(plan: Plan, table: Table, output: Output) -> Kept:
         rows, clamp = min(rows, plain.rows_per_person), total.bounds[1]
         return Kept(whole * min(Fraction(1), Fraction(clamp, rows)), not tight, clamp=clamp)
     fills = len(tight) == 1 and _fills(plan, tight[0], total, output)
-    return Kept(whole, not tight or fills, tight[0].limit if fills else None)
+    # the rows of a person along foreign keys are drawn themselves, where tables on the way have limits
+    drawn = any(base.path is not None for base in table.bases)
+    least = tight[0].limit if fills else None
+    return Kept(whole, not tight or (fills and not drawn), least, fills and table.relation is None)
 
 
 def _fills(plan: Plan, limit: Limit, total: Total, output: Output) -> bool:

@@ -13,13 +13,14 @@ miss/2 over the number of groups, so that all hold with 1 − miss/2.
 * Certain: Y − X ≤ (1/s − 1)·X ≤ (1/s − 1)·U. Where limits are clamps of counts that is so. And it is so where each
   person above the limit L adds exactly L to X: then at most U/L persons are above, each of whom lacks at most D − L, so
   Y − X ≤ (U/L)·(D − L), the same number with s = L/D. Windows that look past WHERE, rows without a key that is shown,
-  rows without a value, and a second limit all break "exactly L"; then it holds on average alone, as follows.
+  rows without a value, and a second limit all break "exactly L", and along foreign keys the rows of a person are drawn
+  themselves, where tables on the way have limits; then it holds on average alone, as follows.
 * On average: X is a sum of persons' terms in [0, r], each with a draw of its own from a fresh salt, so with M = E[X]
   P(X ≤ M − √(2rtM)) ≤ e^(−t) (Chernoff; Mitzenmacher & Upfal 2005, Theorem 4.5). With t = log(2/miss) and X ≤ U, M lies
   below U + rt + √(r²t² + 2rtU) with 1 − miss/2, and E[Y] below that over s; as the excess grows in X, what is missing
   is at most that less U. Together with the noise it holds with 1 − miss. Draws of different persons are hashes of
-  different words, taken as independent and uniform. Where nobody has more than D rows or G groups, Y is one number,
-  else its mean over what the declared limits would draw.
+  different words, taken as independent and uniform. Where nobody has more than D rows or G groups, nor more than the
+  tables on the way let through, Y is one number, else its mean over what the declared limits would draw.
 
 Several parts, limits of rows and of groups. Each number has the share of the limits and clamps that act on it alone:
 the shares multiply. Nothing is claimed of the numbers together; each bound fails with a probability of at most miss.
@@ -282,11 +283,11 @@ def _between(measurement: Measurement, output: Output, one: Kept) -> tuple[int, 
     contribute; None where that does not tell.
 
     It does where each person above the limit adds exactly the limit to the count (`Kept.one`), and everybody else all
-    they have. A person of a bucket then lacks between the lower end less the limit and the upper one less it, so with
-    the buckets' true numbers c the sum lies in [Σ c·low, Σ c·high]; each end is moved by the noise on these sums, and
-    fails with half the probability."""
+    that the profile counted of them: of a declared table, without WHERE. A person of a bucket then lacks between the
+    lower end less the limit and the upper one less it, so with the buckets' true numbers c the sum lies in
+    [Σ c·low, Σ c·high]; each end is moved by the noise on these sums, and fails with half the probability."""
     chosen, miss = measurement.plan.chosen, 1 - CONFIDENCE
-    if chosen is None or one.one is None or output.kind is not OutputKind.COUNT:
+    if chosen is None or one.one is None or not one.untouched or output.kind is not OutputKind.COUNT:
         return None
     keys = measurement.plan.keys
     counted = chosen.profile.groups([key.name for key in keys]) if keys else chosen.profile.rows

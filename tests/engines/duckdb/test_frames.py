@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import datetime
 import enum
 from decimal import Decimal
@@ -44,7 +45,12 @@ VALUES: dict[str, list[Any]] = {
     "lists": [[1, 2.0, None], ["a"]],
 }
 ODD = [None, "odd", "1.0", 2.5, 7, True, 2**70, moment("2021-01-01"), datetime.date(2020, 1, 2)]
-ODD += [datetime.datetime(2021, 1, 1, tzinfo=WEST), datetime.datetime(9999, 12, 31, 23, tzinfo=WEST), Decimal("1.25")]
+ODD += [
+    1j,
+    datetime.datetime(2021, 1, 1, tzinfo=WEST),
+    datetime.datetime(9999, 12, 31, 23, tzinfo=WEST),
+    Decimal("1.25"),
+]
 
 
 @cache
@@ -128,17 +134,30 @@ def test_what_has_no_text_of_its_own_is_missing() -> None:
         {"a", "b"},
         Plain(),
         lambda: 1,
-        memoryview(b"a"),
         Decimal("sNaN"),
         pandas.NA,
     ]
-    none += [frozenset("a"), [Plain()][0], np.datetime64("NaT"), float("nan"), Decimal("nan")]
+    none += [
+        frozenset("a"),
+        [{"a"}],
+        collections.deque([{"a", "b"}]),
+        np.datetime64("NaT"),
+        float("nan"),
+        Decimal("nan"),
+    ]
     assert [written(value, Type.TEXT) for value in none] == [None] * len(none)
     assert written("", Type.TEXT) == ""
-    assert written([1, (2.0, "a"), None], Type.TEXT) == "[1, [2, a], None]"
-    assert written({"a": np.arange(2)}, Type.TEXT) == "{a: [0, 1]}"
+    assert written([1, (2.0, "a"), None], Type.TEXT) == "[1, [2, 'a'], NULL]"
+    assert written({"a": np.arange(2), "b": None}, Type.TEXT) == "{'a': [0, 1]}"
     long = np.arange(5000)
-    assert written(long, Type.TEXT) != written(long + (long == 2500), Type.TEXT)
+    for whole in (np.array, pandas.Series, pandas.Index, pyarrow.array):
+        assert written(whole(long), Type.TEXT) != written(whole(long + (long == 2500)), Type.TEXT)
+    assert len({written(one, Type.TEXT) for one in (["a, b"], ["a", "b"], [None], ["None"], [1], ["1"])}) == 6
+    assert len({written(Fraction(2**60 + one), Type.TEXT) for one in range(3)}) == 3
+    shared: list[Any] = []
+    for _ in range(100):
+        shared = [shared, shared]
+    assert written(shared, Type.TEXT) is None
     found = loaded(pandas.Series(["1", Decimal("sNaN"), Plain()], dtype=object), Type.TEXT)
     assert found == ["'1'", "None", "None"]
 
@@ -173,6 +192,28 @@ def test_a_value_is_the_same_in_every_dtype_that_holds_it(kind: Type) -> None:
     ):
         found = [loaded(column, kind) for column in columns]
         assert all(one == found[0] for one in found), found
+
+
+@pytest.mark.parametrize("kind", list(Type))
+@pytest.mark.parametrize(
+    ("arrow", "far"),
+    [
+        (pyarrow.date64(), 10**9 * 86_400_000),
+        (pyarrow.date32(), 10**8),
+        (pyarrow.time64("ns"), 86_400 * 10**9 - 1),
+        (pyarrow.duration("s"), 10**17),
+    ],
+    ids=str,
+)
+def test_no_value_that_arrow_has_fails_for_everybody(kind: Type, arrow: Any, far: int) -> None:
+    """Neither where Python has no such value: days and times far away."""
+    raw = pyarrow.int32() if arrow == pyarrow.date32() else pyarrow.int64()
+
+    def column(*values: int | None) -> pandas.Series:
+        return pandas.Series(pyarrow.array(values, raw).cast(arrow), dtype=pandas.ArrowDtype(arrow))
+
+    for one in (0, 1, 86_400_000):
+        assert loaded(column(one, far, None), kind)[:1] == loaded(column(one), kind)
 
 
 def test_strings_of_python_are_read_like_objects() -> None:

@@ -16,14 +16,17 @@ What is lost before the frame comes here is lost: as a float, a whole number bey
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from numbers import Integral, Real
+from numbers import Complex, Integral, Rational, Real
 from typing import Any
 
 _WHOLE = 1 << 63
 _DIGITS = 400
 """Decimals of more digits before or behind the point are written with an exponent."""
+
+_LONGEST = 100_000
+"""What holds values has no longer text."""
 
 _ARROW = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float", "double")
 
@@ -133,10 +136,25 @@ def _as_texts(column: Any, wanted: str | None) -> Any:
 
     categories = getattr(column.dtype, "categories", None)
     values = column if categories is None else categories
-    texts = pandas.array([written(value, wanted) for value in values.astype(object)], dtype="string")
+    texts = pandas.array([written(value, wanted) for value in _objects(values)], dtype="string")
     if categories is not None:
         texts = texts.take(column.cat.codes.to_numpy(), allow_fill=True)
     return pandas.Series(texts, index=column.index)
+
+
+def _objects(values: Any) -> Iterable[Any]:
+    """Values as Python's objects; where Python has no such object for one of them, that one is None."""
+    try:
+        return list(values.astype(object))
+    except Exception:
+        return [_object(values.array, place) for place in range(len(values))]
+
+
+def _object(values: Any, place: int) -> Any:
+    try:
+        return values[place]
+    except Exception:
+        return None
 
 
 def written(value: Any, wanted: str | None) -> str | None:
@@ -149,11 +167,21 @@ def written(value: Any, wanted: str | None) -> str | None:
         return None
 
 
+def _missing(value: Any) -> bool:
+    """Whether there is no value: pandas has several ways to say that."""
+    empty = value is None or type(value).__name__ in ("NAType", "NaTType")
+    return empty or (isinstance(value, Real | Decimal) and bool(value != value))
+
+
 def _written(value: Any, wanted: str | None) -> str | None:
     name = type(value).__name__
     if isinstance(value, str):
         return str.__str__(value)
-    if value is None or name in ("NAType", "NaTType") or (isinstance(value, Real | Decimal) and value != value):
+    if isinstance(value, Complex) and value.imag == 0:  # as one complex number makes all of them
+        value = value.real
+    if isinstance(value, Rational) and value.denominator == 1 and name not in ("bool", "bool_"):
+        value = value.numerator
+    if _missing(value):
         return None
     if name in ("bool", "bool_"):
         return str(int(value)) if wanted in ("integer", "number") else str(value).lower()
@@ -207,19 +235,40 @@ def _moment(value: datetime.datetime) -> str:
 
 
 def _composed(value: Any, wanted: str | None) -> str | None:
-    """Of what holds values: each of them, so that none is shortened; of anything else its own text, unless that is of
-    this process alone, as an address is, or the order of a set."""
+    """Of what holds values: each of them, so that none is shortened; of anything else its own text, unless that may be
+    of this process alone, as an address is, or the order of a set."""
     if type(value).__name__ == "Interval":  # one missing value gives all of them floats for ends
         low, high = _written(value.left, wanted), _written(value.right, wanted)
         return f"{'[' if value.closed_left else '('}{low}, {high}{']' if value.closed_right else ')'}"
-    if type(value).__name__ == "ndarray":
+    if hasattr(value, "tolist"):
         value = value.tolist()
         if not isinstance(value, list):
-            return _written(value, wanted)
+            return None if hasattr(value, "tolist") else _written(value, wanted)
     if isinstance(value, list | tuple):
-        return f"[{', '.join(str(_written(one, wanted)) for one in value)}]"
+        return f"[{_joined(_inner(one, wanted) for one in value)}]"
     if isinstance(value, dict):
-        pairs = ((_written(key, wanted), _written(one, wanted)) for key, one in value.items())
-        return f"{{{', '.join(f'{key}: {one}' for key, one in pairs)}}}"
+        pairs = ((key, one) for key, one in value.items() if not _missing(one))
+        return f"{{{_joined(f'{_inner(key, wanted)}: {_inner(one, wanted)}' for key, one in pairs)}}}"
     text = None if isinstance(value, set | frozenset) else str(value)
-    return None if text is None or " at 0x" in text else text
+    return None if text is None or " at 0x" in text or "{" in text else text
+
+
+def _inner(value: Any, wanted: str | None) -> str:
+    """A value in another one: texts in quotes, so that two are not one."""
+    if isinstance(value, str):
+        return repr(str.__str__(value))
+    text = "NULL" if _missing(value) else _written(value, wanted)
+    if text is None:
+        raise ValueError
+    return text
+
+
+def _joined(texts: Iterable[str]) -> str:
+    """Texts in a row: of parts that hold one another many times there is no end."""
+    found, length = [], 0
+    for text in texts:
+        found.append(text)
+        length += len(text)
+        if length > _LONGEST:
+            raise ValueError
+    return ", ".join(found)
