@@ -175,10 +175,9 @@ def kept(plan: Plan, table: Table, output: Output) -> Kept:
         rows, clamp = min(rows, plain.rows_per_person), total.bounds[1]
         return Kept(whole * min(Fraction(1), Fraction(clamp, rows)), not tight, clamp=clamp)
     fills = len(tight) == 1 and _fills(plan, tight[0], total, output)
-    # the rows of a person along foreign keys are drawn themselves, where tables on the way have limits
-    drawn = any(base.path is not None for base in table.bases)
-    least = tight[0].limit if fills else None
-    return Kept(whole, not tight or (fills and not drawn), least, fills and table.relation is None)
+    # along foreign keys the rows of a person are drawn themselves, where tables on the way have limits
+    fills = fills and not any(base.path is not None for base in table.bases)
+    return Kept(whole, not tight or fills, tight[0].limit if fills else None, fills and table.relation is None)
 
 
 def _fills(plan: Plan, limit: Limit, total: Total, output: Output) -> bool:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import collections
 import datetime
 import enum
+import ipaddress
+import pathlib
+import uuid
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -24,6 +27,7 @@ from discreet.trusted.ring_a.storing import TYPES
 from discreet.trusted.ring_a.table import Type
 
 moment = pandas.Timestamp
+ENDS = pandas.ArrowDtype(pyarrow.timestamp("us", "UTC"))
 WEST, EAST = (datetime.timezone(datetime.timedelta(hours=hours)) for hours in (-5, 3))
 VALUES: dict[str, list[Any]] = {
     "booleans": [True, False],
@@ -150,14 +154,19 @@ def test_what_has_no_text_of_its_own_is_missing() -> None:
     assert written([1, (2.0, "a"), None], Type.TEXT) == "[1, [2, 'a'], NULL]"
     assert written({"a": np.arange(2), "b": None}, Type.TEXT) == "{'a': [0, 1]}"
     long = np.arange(5000)
-    for whole in (np.array, pandas.Series, pandas.Index, pyarrow.array):
+    for whole in (np.array, pandas.Series, pandas.Index, pyarrow.array, lambda one: pyarrow.chunked_array([one])):
         assert written(whole(long), Type.TEXT) != written(whole(long + (long == 2500)), Type.TEXT)
     assert len({written(one, Type.TEXT) for one in (["a, b"], ["a", "b"], [None], ["None"], [1], ["1"])}) == 6
-    assert len({written(Fraction(2**60 + one), Type.TEXT) for one in range(3)}) == 3
+    assert len({written(Fraction(2**60 + one, 7), Type.TEXT) for one in range(14)}) == 14
+    assert written({"b": 1, "a": 2}, Type.TEXT) == written({"a": 2, "b": 1}, Type.TEXT)
+    flat = [uuid.UUID(int=5), pathlib.PurePosixPath("a/b"), b"ab", ipaddress.ip_address("10.0.0.1"), 1 + 2j]
+    assert [written(one, Type.TEXT) for one in flat] == [str(one) for one in flat]
     shared: list[Any] = []
+    chained: Any = collections.deque()
     for _ in range(100):
-        shared = [shared, shared]
+        shared, chained = [shared, shared], collections.deque([chained, chained])
     assert written(shared, Type.TEXT) is None
+    assert written(chained, Type.TEXT) is None
     found = loaded(pandas.Series(["1", Decimal("sNaN"), Plain()], dtype=object), Type.TEXT)
     assert found == ["'1'", "None", "None"]
 
@@ -179,16 +188,18 @@ def test_one_far_moment_in_a_zone_fails_for_nobody(kind: Type, unit: str) -> Non
 def test_a_value_is_the_same_in_every_dtype_that_holds_it(kind: Type) -> None:
     """How many digits Arrow's decimals have, in what moments count and in which zone they lie may follow from other
     values."""
-    decimals = [Decimal("1.1"), Decimal("2")]
+    decimals = [Decimal("1.1"), Decimal("2"), Decimal("-0")]
     made = [pandas.Series(decimals), pandas.Series(decimals, dtype=pandas.ArrowDtype(pyarrow.decimal128(10, 2)))]
     moments = pandas.Series([moment("2020-01-01 00:30"), moment("9999-12-31 23:59:59")])
     zoned = moments.dt.tz_localize("UTC").dt.tz_convert("America/New_York")
     endless = pandas.Series(np.array([2**63 - 1, 1 - 2**63, 2**63 - 2], "datetime64[us]"))
+    far = pandas.Series(pyarrow.array([2**62 + 1, 1]).cast(pyarrow.timestamp("us", "UTC")), dtype=ENDS)
     for columns in (
         made,
         [one.astype(dtype) for one in (moments, zoned) for dtype in (object, "category", one.dtype)],
         [moments, *(zoned.dt.tz_convert(zone) for zone in ("UTC", "Asia/Tokyo"))],
         [endless, endless.astype(object), endless.astype("category")],
+        [far, far.astype("category")],
     ):
         found = [loaded(column, kind) for column in columns]
         assert all(one == found[0] for one in found), found
@@ -213,7 +224,19 @@ def test_no_value_that_arrow_has_fails_for_everybody(kind: Type, arrow: Any, far
         return pandas.Series(pyarrow.array(values, raw).cast(arrow), dtype=pandas.ArrowDtype(arrow))
 
     for one in (0, 1, 86_400_000):
-        assert loaded(column(one, far, None), kind)[:1] == loaded(column(one), kind)
+        alone = loaded(column(one), kind)
+        assert loaded(column(one, far, None), kind)[:1] == alone
+        if not pyarrow.types.is_date(arrow):  # of such days pandas makes no categories
+            for categories in ((one, far), (far, one)):
+                beside = pandas.Series(pandas.Categorical.from_codes([0, 1, -1], column(*categories).array))
+                assert [loaded(beside, kind)[categories.index(one)]] == alone
+
+
+def test_gaps_in_a_sparse_column_fail_for_nobody() -> None:
+    for kind in ("int64", "uint8", "bool"):
+        for values in ([1, float("nan"), 0], [1, 0, 1]):
+            sparse = pandas.arrays.SparseArray(values, dtype=pandas.SparseDtype(kind, float("nan")))
+            assert loaded(pandas.Series(sparse), Type.INTEGER)[0] == "1"
 
 
 def test_strings_of_python_are_read_like_objects() -> None:

@@ -18,8 +18,12 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
 from numbers import Complex, Integral, Rational, Real
+from pathlib import PurePath
 from typing import Any
+from uuid import UUID
 
 _WHOLE = 1 << 63
 _DIGITS = 400
@@ -27,6 +31,8 @@ _DIGITS = 400
 
 _LONGEST = 100_000
 """What holds values has no longer text."""
+
+_FLAT = (bytes, bytearray, complex, datetime.time, Enum, PurePath, UUID)
 
 _ARROW = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float", "double")
 
@@ -64,11 +70,11 @@ def _plain(column: Any) -> Any:
     as Python's objects some could not be made."""
     dtype, name = column.dtype, type(column.dtype).__name__
     if name == "SparseDtype":
-        return _plain(column.astype(dtype.subtype))
+        return _plain(type(column)(column.to_numpy(), index=column.index))
     if name == "CategoricalDtype":
         values = dtype.categories.dtype
         moments = getattr(values, "kind", "") == "M" and _kind(values) != "days"
-        return _plain(column.astype(values)) if moments else column
+        return _plain(_of_categories(column, dtype.categories.array)) if moments else column
     if name == "DatetimeTZDtype":
         return column.dt.tz_convert(None)
     if _arrow(dtype).startswith("timestamp["):
@@ -98,7 +104,7 @@ def _kind(dtype: Any) -> str:
 
 def _texts(kind: str, categories: Any) -> bool:
     """Whether every category is a text that the engine takes."""
-    return kind == "texts" or all(type(one) is str and _encoded(one) for one in categories)
+    return kind == "texts" or all(type(one) is str and _encoded(one) for one in _objects(categories))
 
 
 def _encoded(text: str) -> bool:
@@ -137,9 +143,12 @@ def _as_texts(column: Any, wanted: str | None) -> Any:
     categories = getattr(column.dtype, "categories", None)
     values = column if categories is None else categories
     texts = pandas.array([written(value, wanted) for value in _objects(values)], dtype="string")
-    if categories is not None:
-        texts = texts.take(column.cat.codes.to_numpy(), allow_fill=True)
-    return pandas.Series(texts, index=column.index)
+    return pandas.Series(texts, index=column.index) if categories is None else _of_categories(column, texts)
+
+
+def _of_categories(column: Any, values: Any) -> Any:
+    """A column with these values for its categories."""
+    return type(column)(values.take(column.cat.codes.to_numpy(), allow_fill=True), index=column.index)
 
 
 def _objects(values: Any) -> Iterable[Any]:
@@ -196,6 +205,8 @@ def _written(value: Any, wanted: str | None) -> str | None:
     if isinstance(value, Real):
         if wanted in ("date", "timestamp"):
             return None  # infinity would be a date, as a text
+        if isinstance(value, Fraction) and wanted == "text":
+            return str(value)
         number = float(value)
         if -_WHOLE <= number < _WHOLE and (number.is_integer() or wanted == "integer"):
             return str(round(number))  # half to even, as the engine does
@@ -212,6 +223,8 @@ def _written(value: Any, wanted: str | None) -> str | None:
 
 def _decimal(value: Decimal) -> str:
     """Without zeros at the end: how many there are may follow from other values."""
+    if not value:
+        return "0"
     if not value.is_finite() or not -_DIGITS < value.adjusted() < _DIGITS:
         return str(value)
     text = format(value, "f")
@@ -235,22 +248,24 @@ def _moment(value: datetime.datetime) -> str:
 
 
 def _composed(value: Any, wanted: str | None) -> str | None:
-    """Of what holds values: each of them, so that none is shortened; of anything else its own text, unless that may be
-    of this process alone, as an address is, or the order of a set."""
+    """Of what holds values: each of them, so that none is shortened. Of anything else its own text where its class is
+    known to have one that is whole, and the same in every process."""
     if type(value).__name__ == "Interval":  # one missing value gives all of them floats for ends
         low, high = _written(value.left, wanted), _written(value.right, wanted)
         return f"{'[' if value.closed_left else '('}{low}, {high}{']' if value.closed_right else ')'}"
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-        if not isinstance(value, list):
-            return None if hasattr(value, "tolist") else _written(value, wanted)
+    for listed in ("tolist", "to_pylist", "to_list"):
+        if hasattr(value, listed):
+            value = getattr(value, listed)()
+            if not isinstance(value, list):
+                return None if hasattr(value, listed) else _written(value, wanted)
     if isinstance(value, list | tuple):
         return f"[{_joined(_inner(one, wanted) for one in value)}]"
     if isinstance(value, dict):
         pairs = ((key, one) for key, one in value.items() if not _missing(one))
-        return f"{{{_joined(f'{_inner(key, wanted)}: {_inner(one, wanted)}' for key, one in pairs)}}}"
-    text = None if isinstance(value, set | frozenset) else str(value)
-    return None if text is None or " at 0x" in text or "{" in text else text
+        texts = (f"{_inner(key, wanted)}: {_inner(one, wanted)}" for key, one in pairs)
+        return f"{{{_joined(texts, ordered=True)}}}"
+    known = isinstance(value, _FLAT) or type(value).__module__ == "ipaddress"
+    return str(value) if known or type(value).__name__ in ("Period", "Timedelta") else None
 
 
 def _inner(value: Any, wanted: str | None) -> str:
@@ -263,12 +278,13 @@ def _inner(value: Any, wanted: str | None) -> str:
     return text
 
 
-def _joined(texts: Iterable[str]) -> str:
-    """Texts in a row: of parts that hold one another many times there is no end."""
+def _joined(texts: Iterable[str], *, ordered: bool = False) -> str:
+    """Texts in a row: of parts that hold one another many times there is no end. The order in which a table names its
+    fields may follow from other rows: they are `ordered`."""
     found, length = [], 0
     for text in texts:
         found.append(text)
         length += len(text)
         if length > _LONGEST:
             raise ValueError
-    return ", ".join(found)
+    return ", ".join(sorted(found) if ordered else found)
