@@ -125,6 +125,37 @@ def test_what_cannot_be_written_is_no_value_and_fails_for_nobody() -> None:
     assert [len(loaded(seconds, kind)) for kind in (Type.DATE, Type.TEXT)] == [2, 2]
 
 
+def test_texts_of_common_values() -> None:
+    """What declared values are compared with, whatever the column holds beside."""
+    texts = [
+        (True, "true"),
+        (np.bool_(False), "false"),
+        (1, "1"),
+        (np.uint8(7), "7"),
+        (2.0, "2"),
+        (np.float64(2.5), "2.5"),
+        (-0.0, "0"),
+        (1e300, "1e+300"),
+        (3 + 0j, "3"),
+        (Fraction(4, 2), "2"),
+        (Decimal("2.50"), "2.5"),
+        (moment("2020-01-01 00:30"), "2020-01-01 00:30:00"),
+        (moment("2020-01-01", tz=WEST), "2020-01-01 05:00:00"),
+        (datetime.datetime(2020, 1, 1, tzinfo=EAST), "2019-12-31 21:00:00"),
+        (datetime.date(2020, 1, 1), "2020-01-01"),
+        (datetime.time(1, 2), "01:02:00"),
+        (pandas.Timedelta("1h"), "0 days 01:00:00"),
+        (pandas.Period("2020-01", "M"), "2020-01"),
+        (pandas.Interval(0, 1.5), "(0, 1.5]"),
+    ]
+    for value, text in texts:
+        assert written(value, Type.TEXT) == text
+        assert loaded(pandas.Series([value, "odd"], dtype=object), Type.TEXT)[0] == repr(text)
+        assert loaded(pandas.Series([value]), Type.TEXT) == [repr(text)]
+    assert [written(one, Type.INTEGER) for one in (True, False, 2.5, 3.5)] == ["1", "0", "2", "4"]
+    assert [written(one, Type.BOOLEAN) for one in (True, 0, 1.0)] == ["true", "0", "1"]
+
+
 def test_what_has_no_text_of_its_own_is_missing() -> None:
     """As one text, several persons would be one; as one that is another in the next process, the table would be."""
 
