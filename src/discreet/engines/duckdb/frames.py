@@ -186,9 +186,8 @@ def _written(value: Any, wanted: str | None) -> str | None:
     name = type(value).__name__
     if isinstance(value, str):
         return str.__str__(value)
-    if (
-        isinstance(value, Complex) and not isinstance(value, Real) and value.imag == 0
-    ):  # as one complex number makes all of them
+    # one complex number makes complex ones of all
+    if isinstance(value, Complex) and not isinstance(value, Real) and value.imag == 0:
         value = value.real
     if isinstance(value, Rational) and value.denominator == 1 and name not in ("bool", "bool_"):
         value = value.numerator
